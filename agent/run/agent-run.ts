@@ -28,6 +28,7 @@ export class AgentRun {
   isParked = false
   #answer: (verdict: Verdict) => void = () => {}
   #program: RunningProgram | undefined
+  #isRenewed = false
   /** Positions in the spool of entries of the journal that are not committed yet, and how many are. */
   #uncommitted: number[] = []
   #committed = 0
@@ -61,6 +62,7 @@ export class AgentRun {
     else if (this.cancelled) program.cancel(this.cancelled)
     else this.#wakeEarly(program)
     if (this.#committed > 0) program.confirm(this.#committed)
+    if (this.#isRenewed) program.renewToken(this.offer.token)
   }
 
   #wakeEarly(program: RunningProgram): void {
@@ -99,6 +101,7 @@ export class AgentRun {
   renew(token: string): void {
     this.offer.token = token
     this.tokenAt = performance.now()
+    this.#isRenewed = true
     this.#program?.renewToken(token)
   }
 

@@ -44,6 +44,8 @@ const AGAIN_MS = 600_000
 const BACKOFF = { firstMs: 100, capMs: 3_000 }
 /** What may be different in a moment: no answer, no key to open them with, too many questions at once. */
 const PASSING: readonly string[] = ['UNREACHABLE', 'BAD_ANSWER', 'SECRETS_UNAVAILABLE']
+/** A token of ten minutes ago; another one is on its way to a program that was taken back. */
+const OLD_TOKEN = 'UNAUTHENTICATED'
 
 export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE_MS): Secrets {
   const redactors = keepRedactors()
@@ -57,7 +59,8 @@ export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE
     async read(agentRun) {
       const { run, secrets } = agentRun.offer
       if (!secrets && !given.has(run)) return undefined
-      const values = secrets ? await readWithRetries(rest, agentRun, agentRun.unwanted, deadlineMs) : {}
+      const within = { unwanted: agentRun.unwanted, deadlineMs, isPassing }
+      const values = secrets ? await readWithRetries(rest, agentRun, within) : {}
       assertSize(values)
       return hiding(values, given.add(run, values))
     },
@@ -68,7 +71,8 @@ export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE
       assertSize(values)
       if (!secrets && Object.keys(values).length === 0) return undefined
       given.add(run, values)
-      const found = secrets ? await readWithRetries(rest, agentRun, signal, AGAIN_MS) : {}
+      const within = { unwanted: signal, deadlineMs: AGAIN_MS, isPassing: isPassingAgain }
+      const found = secrets ? await readWithRetries(rest, agentRun, within) : {}
       given.add(run, found)
       // What the program has comes before what the next process will have: there may not be room for both.
       return hiding(values, given.add(run, values))
@@ -85,11 +89,16 @@ function assertSize(values: Readonly<Record<string, string>>): void {
   )
 }
 
+interface Within {
+  unwanted: AbortSignal
+  deadlineMs: number
+  isPassing(error: unknown): boolean
+}
+
 async function readWithRetries(
   rest: Pick<Rest, 'secrets'>,
   { offer }: AgentRun,
-  unwanted: AbortSignal,
-  deadlineMs: number,
+  { unwanted, deadlineMs, ...within }: Within,
 ): Promise<Record<string, string>> {
   const deadline = performance.now() + deadlineMs
   for (let failures = 0; ; failures++) {
@@ -98,7 +107,7 @@ async function readWithRetries(
       return await rest.secrets(offer.run, offer.token, unwanted)
     } catch (error) {
       const waitMs = backoffMs(failures, BACKOFF)
-      if (!isPassing(error)) throw new Error(textOf(error), { cause: error })
+      if (!within.isPassing(error)) throw new Error(textOf(error), { cause: error })
       if (unwanted.aborted || performance.now() + waitMs > deadline)
         throw new SecretsNotNow(textOf(error), { cause: error })
       await pause(waitMs, unwanted)
@@ -109,6 +118,10 @@ async function readWithRetries(
 function isPassing(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false
   return PASSING.includes(error.code) || error.status === 429 || error.status >= 500
+}
+
+function isPassingAgain(error: unknown): boolean {
+  return isPassing(error) || (error instanceof ApiError && error.code === OLD_TOKEN)
 }
 
 function textOf(error: unknown): string {

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { NOT_TAKEN_BACK } from '@windlass/shared/model/lost-reasons.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
+import { pause } from '@windlass/shared/time.ts'
 import { endCgroup } from '../isolation/cgroup.ts'
 import { endUids } from '../isolation/uids.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
+import type { Link } from '../link/link.ts'
 import { endGroup } from '../os/end-processes.ts'
 import { sinceBootMs } from '../os/process-id.ts'
 import { ended, follow, lost, startOf, type ExecuteNeeds } from '../run/execute.ts'
@@ -29,10 +31,14 @@ export function markOfHeld(held: Held | undefined): KnownMark | undefined {
 }
 
 const LOOK_MS = 20
+const ASK_MS = 1_000
+/** The token in a record may be of an hour ago. */
+const OLD = -Infinity
 
 type TakeBackNeeds = Needs<typeof goOn | typeof lost | typeof allAcked> & {
   agentRuns: AgentRuns
   records: Pick<Records, 'rendezvous' | 'forget'>
+  link: Pick<Link, 'send'>
 }
 
 /**
@@ -50,6 +56,7 @@ export async function takeBack(
   agentRun.acceptSentAt = performance.now() - (sinceBootMs() - lease.fromMs)
   agentRun.answer('ours')
   agentRun.isParked = mark.isParked
+  agentRun.tokenAt = OLD
   deps.agentRuns.add(agentRun)
   // At once: a full disk is given back what no run uses.
   const release = deps.bundles.retain(record.offer.bundle)
@@ -119,7 +126,7 @@ interface Ready extends Heard {
 
 /** Everything without which it cannot go on. Its bundle is retained by whoever calls. */
 async function makeReady(
-  deps: Pick<ExecuteNeeds, 'spool' | 'secrets' | 'bundles'>,
+  deps: Needs<typeof allAcked> & Pick<ExecuteNeeds, 'secrets' | 'bundles'> & { link: Pick<Link, 'send'> },
   { host, lines, agentRun, mark }: Found,
   signal: AbortSignal,
 ): Promise<Ready> {
@@ -127,6 +134,7 @@ async function makeReady(
   lines.settle()
   const { written } = await allAcked(deps, agentRun, signal)
   if (report.first > mark.frames) throw new Error('it has told more since then than it can tell again')
+  void askForToken(deps, agentRun, signal)
   const bundle = await deps.bundles.hold(agentRun.offer.bundle, signal)
   bundle.release()
   const secrets = await deps.secrets.readAgain(agentRun, report.variables, signal)
@@ -161,6 +169,17 @@ async function goOn(
   // Not before it is noted how far it was heard: this will not be told again.
   host.repeat(raw)
   await followed
+}
+
+async function askForToken(
+  { link }: { link: Pick<Link, 'send'> },
+  agentRun: AgentRun,
+  signal: AbortSignal,
+): Promise<void> {
+  const { run, epoch } = agentRun.offer
+  // Dropped as long as there is no connection.
+  for (; agentRun.tokenAt === OLD && !signal.aborted; await pause(ASK_MS, signal))
+    link.send({ t: 'renew', runs: [[run, epoch]] })
 }
 
 /** What it told before is all known at the coordinator: what it tells now goes on from there. */

@@ -65,10 +65,11 @@ export async function noteWhole(db: Db, orgId: OrgId): Promise<void> {
 export function givePositions(db: Db, orgId: OrgId, limit: number): Promise<{ given: number; last: number }> {
   return db.begin(async (tx) => {
     await tx`select from org_logs where org_id = ${orgId} for update`
-    // A statement of its own: it sees what those have given who were waited for.
+    // A statement of its own: it sees what those have given who were waited for. Nobody else changes these rows, so that
+    // they stay in their places; by id the planner reads all that wait for a position for each one.
     const [row] = await tx<[{ given: number; last: number }?]>`
       with fresh as materialized (
-        select id, row_number() over (order by id) as n
+        select ctid as place, row_number() over (order by id) as n
         from org_events
         where org_id = ${orgId} and position is null
         order by id
@@ -78,7 +79,7 @@ export function givePositions(db: Db, orgId: OrgId, limit: number): Promise<{ gi
         update org_events e
         set position = l.position + f.n
         from fresh f, org_logs l
-        where e.org_id = ${orgId} and e.position is null and e.id = f.id and l.org_id = ${orgId}
+        where e.ctid = f.place and l.org_id = ${orgId}
       )
       update org_logs
       set position = position + (select count(*) from fresh)

@@ -1,3 +1,4 @@
+import type { ProgramEvent } from './output.ts'
 import type { NoteMark } from './program.ts'
 
 /** Says now and then how far a program was heard, so that little of it has to be told again. */
@@ -5,8 +6,8 @@ export interface Marking {
   follow(note: NoteMark): void
   /** Frames of so many bytes were given out. */
   given(bytes: number): void
-  /** Something is being given out that the program would not tell again: from then on another mark is needed. */
-  add(give: () => void): void
+  /** Gives out what the program would not tell again: from then on another mark is needed. */
+  add(events: ProgramEvent[]): void
 }
 
 interface Mark {
@@ -19,7 +20,7 @@ interface Mark {
 const MOST_BYTES = 32 * 1024
 const MOST_MS = 100
 
-export function createMarking(stand: () => Mark): Marking {
+export function createMarking(stand: () => Mark, give: (events: ProgramEvent[]) => void): Marking {
   let note: NoteMark | undefined
   let bytes = 0
   let markedAt = 0
@@ -47,9 +48,10 @@ export function createMarking(stand: () => Mark): Marking {
       bytes += more
       if (isDue()) mark()
     },
-    add(give) {
+    add(events) {
+      if (events.length === 0) return
       note?.({ ...stand(), frames: null })
-      give()
+      give(events)
       mark()
     },
   }

@@ -25,7 +25,8 @@ export type OnEvents = (batch: ProgramEvent[]) => void | Promise<void>
 
 export interface ProgramOutput {
   frames(frames: Frame[]): void
-  raw(stream: RawStream, chunk: Buffer): void
+  /** The lines that are complete with that. The program will not tell them again: whoever asked adds them. */
+  raw(stream: RawStream, chunk: Buffer): ProgramEvent[]
   /** What the agent itself has to say about the program, in its place among the rest. */
   add(events: ProgramEvent[]): void
   /** Lines that never got their line break. */
@@ -113,13 +114,13 @@ class OutputOfProgram implements ProgramOutput {
       for (const frame of frames) events.push(...this.#eventsOfFrame(frame))
     } finally {
       // What stands before a frame that cannot be read was told.
-      this.add(events)
+      this.add(this.#beyondKnown(events))
     }
   }
 
-  raw(stream: RawStream, chunk: Buffer): void {
+  raw(stream: RawStream, chunk: Buffer): ProgramEvent[] {
     const lines = (this.#isRawReplaying ? this.#inReplay : this.#splitters)[stream].push(chunk)
-    if (!this.#isRawReplaying) this.add(logEvents(lines, Date.now(), stream))
+    return this.#isRawReplaying ? [] : logEvents(lines, Date.now(), stream)
   }
 
   #eventsOfFrame(given: Frame): ProgramEvent[] {
@@ -213,18 +214,18 @@ class OutputOfProgram implements ProgramOutput {
   }
 
   add(events: ProgramEvent[]): void {
-    const batch = this.#knownEvents === 0 ? events : this.#beyondKnown(events)
-    if (batch.length === 0) return
+    if (events.length === 0) return
     try {
-      const taking = this.#options.onEvents(batch)
+      const taking = this.#options.onEvents(events)
       if (taking) void this.#wait(taking)
     } catch (error) {
       this.#options.failed(error)
     }
   }
 
-  /** What a program that was taken back tells again. */
+  /** Without what a program that was taken back tells again: its frames, and nothing else. */
   #beyondKnown(events: ProgramEvent[]): ProgramEvent[] {
+    if (this.#knownEvents === 0) return events
     const again = events.slice(0, this.#knownEvents)
     this.#knownEvents -= again.length
     const journal = again.filter(({ channel }) => channel === 'journal')

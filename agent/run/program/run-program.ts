@@ -65,7 +65,8 @@ class Program implements RunningProgram {
     this.#phase = createPhase({ ...start, clock: this.#clock, known })
     this.#limitReplay()
     this.#output = this.#openOutput(onEvents)
-    this.#marking = createMarking(() => ({ ...this.#output.framesRead(), isParked: this.#phase.isParked }))
+    const stand = () => ({ ...this.#output.framesRead(), isParked: this.#phase.isParked })
+    this.#marking = createMarking(stand, (events) => this.#output.add(events))
     this.done = this.#runToEnd().catch((error: unknown) =>
       notStarted(this.#hasStarted, `the program could not be executed: ${String(error)}`),
     )
@@ -140,7 +141,7 @@ class Program implements RunningProgram {
         this.#output.frames(frames)
         this.#marking.given(bytesOf(frames))
       },
-      raw: (stream, chunk) => this.#output.raw(stream, chunk),
+      raw: (stream, chunk) => this.#marking.add(this.#output.raw(stream, chunk)),
       broken: (error) => this.#fail(endedByBrokenLine(error)),
     })
     if (this.#taken) return own.send({ t: 'resend', from: this.#taken.mark.frames })
@@ -197,7 +198,8 @@ class Program implements RunningProgram {
   /** Whether the process is free for others: then it has served this run, and is not ended. */
   async #isHandedOn(own: Workplace): Promise<boolean> {
     const { stop, outcome } = this.#course
-    if (this.#start.process !== 'reuse' || stop || !outcome) return false
+    // One that was taken back has been with another agent: what it holds open of that is not known.
+    if (this.#start.process !== 'reuse' || this.#taken || stop || !outcome) return false
     return (await isLeftClean(own, this.#leaving())) && this.#context.keep(this.#start, own)
   }
 
@@ -259,7 +261,7 @@ class Program implements RunningProgram {
 
   wake(completions: readonly Completion[]): void {
     if (!goesOn(this.#course)) return
-    this.#marking.add(() => this.#output.add(this.#phase.resume(Date.now())))
+    this.#marking.add(this.#phase.resume(Date.now()))
     this.#phase.given(completions)
     this.#steering.tell({ t: 'wake', completions: [...completions] })
   }

@@ -6,15 +6,23 @@ import type { Agent } from '../../start.ts'
 import { aFolder, anAgent, anAgentProcess, endAgentProcesses, type Logged } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { textIn } from '../_kit/text-in.ts'
-import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
+import { FakeCoordinator, linesOf, type FakePlacement } from '../_kit/fake-coordinator.ts'
 
 // In bubblewrap no program is taken back.
 const ENV = { WINDLASS_AGENT_ISOLATION: 'process' }
 
 type Offered = Partial<Omit<Offer, 'secrets'>> & { secrets?: Record<string, string> }
 
-/** A program that prints its pid first, whose agent was killed when it had noted how to take it back. */
-export async function abandoned(t: TestContext, body: string, { secrets, ...offered }: Offered) {
+/**
+ * A program that prints its pid first, whose agent was killed when it had noted how to take it back, and something else
+ * had happened after that.
+ */
+export async function abandoned(
+  t: TestContext,
+  body: string,
+  { secrets, ...offered }: Offered,
+  beforeKill: (on: { placement: FakePlacement; pid: number; fake: FakeCoordinator }) => unknown = () => undefined,
+) {
   const fake = await FakeCoordinator.start()
   const { folder, remove } = await aFolder()
   let next: (Agent & Logged) | undefined
@@ -32,6 +40,7 @@ export async function abandoned(t: TestContext, body: string, { secrets, ...offe
   const of = (name: string) => textIn(path.join(folder, name))
   const { run } = placement.offer
   await untilPolled('it is kept', () => of('lives').includes(run) && of('spool').includes(` m ${run} `))
+  await beforeKill({ placement, pid, fake })
   await first.kill('SIGKILL')
   const takeOver = async (more: Record<string, string> = {}) =>
     (next = await anAgent(fake.url, folder, { ...ENV, ...more }))

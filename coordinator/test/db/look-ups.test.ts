@@ -6,6 +6,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { eraseCopies } from '../../engine/store/erase.ts'
 import { strays } from '../../engine/store/orphans.ts'
+import { givePositions, keep } from '../../events/store-org-log.ts'
 import { countUnfinished } from '../../environments/store.ts'
 import * as store from '../../runners/store-pools.ts'
 import { ownsBundle } from '../../workflows/store.ts'
@@ -57,6 +58,28 @@ test('the copies of a run that is erased are found by the run', async () => {
   await readsLittle('org_events', (db) => eraseCopies(db, c.orgId, run))
   const left = await c.db<[{ n: number }]>`select count(*)::int as n from org_events where org_id = ${c.orgId}`
   assert.equal(left[0].n, OTHERS - 1)
+})
+
+test('positions are given to some of the events that wait for one without reading the others', async () => {
+  const { id: orgId } = await anOrg(c)
+  await keep(c.db, orgId, 'series')
+  await c.db`
+    insert into org_events (org_id, run_id, cursor, at, type, data)
+    select ${orgId}, 'run_' || n, 1, 0, 'run.queued', '{}'
+    from generate_series(1, ${OTHERS}::int) n`
+  const { read } = await rowsRead(c.db, 'org_events', async (db) => {
+    const tx = db as unknown as Tx
+    await givePositions(Object.assign(db, { begin: tx.savepoint.bind(tx) }), orgId, 10)
+    return []
+  })
+  assert.ok(read <= 3 * 10, `${read} rows were read for 10 positions`)
+  assert.deepEqual(await givePositions(c.db, orgId, 10), { given: 10, last: 20 })
+  const rows = await c.db<{ run: string }[]>`
+    select run_id as run from org_events where org_id = ${orgId} and position is not null order by position`
+  assert.deepEqual(
+    rows.map(({ run }) => run),
+    Array.from({ length: 20 }, (_, n) => `run_${n + 1}`),
+  )
 })
 
 test('the sweep passes over questions that were answered', async () => {

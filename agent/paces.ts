@@ -10,6 +10,8 @@ export interface Paces {
   readonly pollLookMs: number
   /** Interval of looking whether there is enough memory for all that is parked. */
   readonly memoryMs: number
+  /** Interval of looking whether what is parked computes. */
+  readonly parkedMs: number
   /** Interval of looking whether the status file is still true. */
   readonly statusMs: number
   /** Interval of looking at the age of the key, until the coordinator has said how old keys may be. */
@@ -30,6 +32,7 @@ export const PACES: Paces = {
   freshMs: Infinity,
   pollLookMs: 100,
   memoryMs: 1_000,
+  parkedMs: 5_000,
   statusMs: 500,
   keyMs: 1_000,
   keyBackoffMs: 1_000,

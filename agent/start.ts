@@ -14,6 +14,7 @@ import { checkLoop } from './loops/check.ts'
 import { claimLoop } from './loops/claim.ts'
 import { fenceLoop } from './loops/fence.ts'
 import { heartbeatLoop } from './loops/heartbeat.ts'
+import { parkedLoop } from './loops/parked.ts'
 import { renewKeyLoop } from './loops/renew-key.ts'
 import { renewLoop } from './loops/renew.ts'
 import { statusLoop } from './loops/status.ts'
@@ -144,6 +145,7 @@ async function runLoops({ deps, listener, urgency, who }: Life): Promise<number>
     renewLoop(deps, signal),
     renewKeyLoop(deps, signal),
     checkLoop(deps, signal),
+    parkedLoop(deps, signal),
   ]
   const loops = [claimLoop(deps, urgency.leave), statusLoop(deps, who, signal), ...others].map(guarded)
 

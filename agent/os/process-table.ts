@@ -111,9 +111,12 @@ interface ProcessStat {
   parent: number
   pgid: number
   threads: number
+  /** Processor time, in hundredths of a second: of the process, and of its children that have ended and been reaped. */
+  ticks: number
 }
 
-/** How many fields of a stat stand between the group and the number of threads. */
+/** How many fields of a stat stand between the group and the first of four times; and before the number of threads. */
+const UP_TO_TIMES = 8
 const UP_TO_THREADS = 14
 
 function readState(pid: number): ProcessStat | null {
@@ -121,7 +124,35 @@ function readState(pid: number): ProcessStat | null {
   // The name stands in brackets and may hold anything, brackets too: what counts begins behind the last one.
   const [state, parent, pgid, ...others] = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const threads = Number(others[UP_TO_THREADS])
-  return state && pgid ? { state, parent: Number(parent), pgid: Number(pgid), threads } : null
+  const ticks = others.slice(UP_TO_TIMES, UP_TO_TIMES + 4).reduce((sum, each) => sum + Number(each), 0)
+  return state && pgid ? { state, parent: Number(parent), pgid: Number(pgid), threads, ticks } : null
+}
+
+/** As Linux tells it to everybody, whatever its own clock is. */
+const TICK_MS = 10
+
+/** Processor time of each with all that descends from it, in milliseconds. Nothing for one that is gone. */
+export async function processorMs(roots: readonly number[]): Promise<Map<number, number>> {
+  const found = new Map<number, ProcessStat>()
+  await findPids((pid) => {
+    const stat = readState(pid)
+    if (stat) found.set(pid, stat)
+    return false
+  })
+  const sums = new Map(roots.filter((pid) => found.has(pid)).map((pid) => [pid, 0]))
+  for (const [pid, { ticks }] of found) {
+    const root = rootOf(pid, found, sums)
+    if (root !== undefined) sums.set(root, sums.get(root)! + ticks * TICK_MS)
+  }
+  return sums
+}
+
+/** Parents may change while all are read: no line of them is longer than there are processes. */
+function rootOf(pid: number, all: Map<number, ProcessStat>, roots: Map<number, number>): number | undefined {
+  let at: number | undefined = pid
+  for (let steps = 0; at !== undefined && steps < all.size; steps++, at = all.get(at)?.parent)
+    if (roots.has(at)) return at
+  return undefined
 }
 
 /** 0 when it is gone or cannot be seen. */

@@ -26,6 +26,8 @@ export class AgentRun {
   fate: Fate | undefined
   /** Its program only waits, and has given its slot back. */
   isParked = false
+  /** How often it has begun to wait. */
+  parkings = 0
   #answer: (verdict: Verdict) => void = () => {}
   #program: RunningProgram | undefined
   #isRenewed = false
@@ -118,6 +120,11 @@ export class AgentRun {
       this.#early.push(completion)
       this.#earlyChars += completion.result.length
     }
+  }
+
+  /** Of the process that it has at present. */
+  pid(): number | undefined {
+    return this.#program?.host()?.pid
   }
 
   evict(reason: string): void {

@@ -139,7 +139,7 @@ export function ended(deps: ExecuteNeeds, agentRun: AgentRun, { ending, hasBegun
 
 /** Older coordinators pass over it. */
 function inForce(program: RunningProgram): [EffectiveIsolation] | [] {
-  const isolation = program.isolation()
+  const isolation = program.host()?.enclosure.effective
   return isolation ? [isolation] : []
 }
 

@@ -4,7 +4,7 @@ import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { AgentRun } from './agent-run.ts'
 import type { Slots } from './slots.ts'
 
-type EvictReason = 'age' | 'too many parked' | 'memory' | 'shutdown' | 'draining' | 'no slot'
+type EvictReason = 'age' | 'computes' | 'too many parked' | 'memory' | 'shutdown' | 'draining' | 'no slot'
 
 /** The programs that only wait: who goes on when what it waits for is there, and who has to go to make room. */
 export interface Parking {
@@ -17,6 +17,8 @@ export interface Parking {
   committed(agentRun: AgentRun, seq: number): void
   /** What it waits for is there: it goes on as soon as there is a slot. */
   wake(agentRun: AgentRun, completions: readonly Completion[]): void
+  /** It said that it only waits, and does not: it goes, and is begun anew when what it waits for is there. */
+  computes(agentRun: AgentRun): void
   /** Looks again whether anything may wait here: if not, all that does is given up, so that it goes on elsewhere. */
   look(): void
 }
@@ -103,6 +105,11 @@ class ParkingLot implements Parking {
     if (news.length === 0) return
     if (spot) this.#wake(spot, news)
     else if (!agentRun.isParked) agentRun.wake(news)
+  }
+
+  computes(agentRun: AgentRun): void {
+    const spot = this.#spots.get(agentRun)
+    if (spot) this.#evict(spot, 'computes')
   }
 
   look(): void {

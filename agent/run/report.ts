@@ -26,6 +26,7 @@ export function reportTo({ spool, parking, slots, log }: ReportNeeds, agentRun: 
     if (at < 0) return
     const wasParked = agentRun.isParked
     agentRun.isParked = entries[at]![0] === 'park'
+    if (agentRun.isParked) agentRun.parkings += 1
     if (agentRun.isParked) parking.parked(agentRun, last - entries.length + 1 + at)
     else parking.left(agentRun)
     if (agentRun.isParked && !wasParked) slots.freed()

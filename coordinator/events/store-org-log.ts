@@ -65,8 +65,8 @@ export async function noteWhole(db: Db, orgId: OrgId): Promise<void> {
 export function givePositions(db: Db, orgId: OrgId, limit: number): Promise<{ given: number; last: number }> {
   return db.begin(async (tx) => {
     await tx`select from org_logs where org_id = ${orgId} for update`
-    // A statement of its own: it sees what those have given who were waited for. Nobody else changes these rows, so that
-    // they stay in their places; by id the planner reads all that wait for a position for each one.
+    // A statement of its own: it sees what those have given who were waited for. Nobody else changes these rows, so
+    // that they stay in their places; by id the planner reads all that wait for a position, for each one.
     const [row] = await tx<[{ given: number; last: number }?]>`
       with fresh as materialized (
         select ctid as place, row_number() over (order by id) as n

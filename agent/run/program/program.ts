@@ -70,8 +70,8 @@ export interface RunningProgram {
   /** Resolves when there is a process for it, or none could be started. */
   started: Promise<void>
   hasStarted(): boolean
-  /** What was in force for its process; null as long as there was none. */
-  isolation(): EffectiveIsolation | null
+  /** Its process; undefined as long as there was none. */
+  host(): HostProcess | undefined
   /** What somebody needs who is to take its process back one day; undefined when that cannot be done. */
   whereabouts(): Whereabouts | undefined
   /** From now on it is noted how far the program was heard. */

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Exit } from '../../os/process.ts'
+import type { HostProcess } from '../hosts/host-process.ts'
 import { createComputeClock, type ComputeClock, TIMEOUT_GRACE_MS } from './compute-clock.ts'
 import { goesOn, isAsked, type Course } from './course.ts'
 import { bytesOf, endedByBrokenLine, type Frame } from './frames.ts'
@@ -282,8 +282,8 @@ class Program implements RunningProgram {
     return this.#hasStarted
   }
 
-  isolation(): EffectiveIsolation | null {
-    return this.#steering.host?.enclosure.effective ?? null
+  host(): HostProcess | undefined {
+    return this.#steering.host
   }
 
   whereabouts(): Whereabouts | undefined {

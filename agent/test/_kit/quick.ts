@@ -7,6 +7,7 @@ export const QUICK: Paces = {
   freshMs: 50,
   pollLookMs: 20,
   memoryMs: 20,
+  parkedMs: 300,
   statusMs: 20,
   keyMs: 20,
   keyBackoffMs: 20,

@@ -74,6 +74,20 @@ withAgent(
   { env: { WINDLASS_AGENT_MEMORY_RESERVE: '1' } },
 )
 
+withAgent('what computes though it said that it only waits is given up', async ({ fake }) => {
+  const idle = await aParked(fake)
+  const placement = await aParked(
+    fake,
+    `
+    const { spawn } = process.getBuiltinModule('node:child_process')
+    const busy = 'for (const end = Date.now() + 600_000; Date.now() < end;);'
+    spawn(process.execPath, ['-e', busy], { detached: true, stdio: 'ignore' }).unref()
+    await waitFor(1)`,
+  )
+  assert.deepEqual(await fake.ending(placement), { how: 'evicted', reason: 'computes' })
+  assert.ok(isParked(idle))
+})
+
 withAgent(
   'whoever waits too long for a slot goes, so that another runner can have the run',
   async ({ fake }) => {

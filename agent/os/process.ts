@@ -1,3 +1,4 @@
+import { closeSync } from 'node:fs'
 import type { Duplex, Readable } from 'node:stream'
 import { execa, type Options } from 'execa'
 
@@ -10,6 +11,15 @@ export interface LaunchSpec {
   /** Pipes beyond stdin, stdout and stderr, from descriptor 3 on. */
   morePipes: number
   stdin: 'ignore' | 'pipe'
+  /** What its stdout and stderr are, where these are no pipes that end with us. */
+  output?: { stdout: OwnPipe; stderr: OwnPipe } | undefined
+}
+
+export interface OwnPipe {
+  /** The descriptor that the process gets. Here it is closed then. */
+  given: number
+  /** The other end. */
+  read: Readable
 }
 
 /** How a process ended; `null` and a message when it never began. */
@@ -28,7 +38,10 @@ export interface Launched {
 
 /** The only place that starts processes: each leads a group of its own, so that all of it can be ended together. */
 export function launch(spec: LaunchSpec): Launched {
+  const { output } = spec
   const child = execa(spec.file, spec.args, optionsOf(spec))
+  // It has copies of its own: while we had ours, the other ends would see no end.
+  if (output) for (const { given } of [output.stdout, output.stderr]) closeSync(given)
   const { pid, nodeChildProcess } = child
   const exited = new Promise<Exit>((resolve) => {
     nodeChildProcess.once('exit', (exitCode, signal) => resolve({ exitCode, signal }))
@@ -36,15 +49,17 @@ export function launch(spec: LaunchSpec): Launched {
     void child.then((result) => resolve({ failed: shortMessageOf(result) }))
   })
   const [, stdout, stderr, ...more] = child.stdio as [unknown, Readable, Readable, ...Duplex[]]
-  return { pid, stdin: child.stdin, stdout, stderr, more, exited }
+  const read = output ? { stdout: output.stdout.read, stderr: output.stderr.read } : { stdout, stderr }
+  return { pid, stdin: child.stdin, ...read, more, exited }
 }
 
 function optionsOf(spec: LaunchSpec) {
+  const { stdout, stderr } = spec.output ?? {}
   return {
     cwd: spec.cwd,
     env: spec.env,
     extendEnv: false,
-    stdio: [spec.stdin, 'pipe', 'pipe', ...Array<'pipe'>(spec.morePipes).fill('pipe')],
+    stdio: [spec.stdin, handing(stdout), handing(stderr), ...Array<'pipe'>(spec.morePipes).fill('pipe')],
     // Read as it comes by whoever asked for it; nothing is kept and nothing is decoded.
     buffer: false,
     encoding: 'buffer',
@@ -53,6 +68,11 @@ function optionsOf(spec: LaunchSpec) {
     detached: true,
     cleanup: false,
   } as const satisfies Options
+}
+
+/** Any descriptor is handed on, but the types know no numbers above 9. */
+function handing(own: OwnPipe | undefined): 'pipe' {
+  return (own?.given ?? 'pipe') as 'pipe'
 }
 
 function shortMessageOf(result: object): string {

@@ -18,6 +18,8 @@ export const ProgramRecord = z.object({
   workspace: z.string(),
   /** Folder of its cgroup. */
   cgroup: z.string().optional(),
+  /** Name of the pipes that are its descriptors 1 and 2. */
+  rawPipes: z.string(),
   key: z.string(),
   effective: EffectiveIsolation,
   limits: RunLimits,

@@ -1,8 +1,7 @@
 import { chmodSync, chownSync, closeSync, constants, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import path from 'node:path'
-import { within } from '../run/program/within.ts'
-import { launch } from '../os/process.ts'
+import { makePipes, readPipe } from '../os/named-pipes.ts'
 
 /** The agent's ends of the two pipes over which a program is taken back. */
 export interface Lines {
@@ -12,8 +11,7 @@ export interface Lines {
   settle(): void
 }
 
-const MKFIFO_MS = 5_000
-const { O_RDONLY, O_RDWR, O_WRONLY, O_NONBLOCK } = constants
+const { O_RDWR, O_WRONLY, O_NONBLOCK } = constants
 
 /**
  * Makes what the program waits for: two named pipes, and then the file that says they are there. Each pipe is opened at both ends
@@ -30,22 +28,12 @@ export async function openRendezvous(folder: string, owner: number | undefined):
   await makePipes([frames, messages])
   if (owner !== undefined) for (const file of [frames, messages]) chownSync(file, owner, owner)
   const both = [openSync(frames, O_RDWR | O_NONBLOCK), openSync(messages, O_RDWR | O_NONBLOCK)]
-  const reads = openSync(frames, O_RDONLY | O_NONBLOCK)
+  const reads = readPipe(frames)
   const writes = openSync(messages, O_WRONLY | O_NONBLOCK)
   writeFileSync(path.join(folder, `ready.${number}`), '')
   return {
-    frames: new Socket({ fd: reads, readable: true, writable: false }),
+    frames: reads,
     messages: new Socket({ fd: writes, readable: false, writable: true }),
     settle: () => both.splice(0).forEach((fd) => closeSync(fd)),
   }
-}
-
-/** Node has no call for it. */
-async function makePipes(files: string[]): Promise<void> {
-  const env = { PATH: '/usr/local/bin:/usr/bin:/bin' }
-  const child = launch({ file: 'mkfifo', args: ['-m', '600', ...files], cwd: '/', env, morePipes: 0, stdin: 'ignore' })
-  child.stdout.resume()
-  child.stderr.resume()
-  const exit = await within(MKFIFO_MS, child.exited)
-  if (!exit || 'failed' in exit || exit.exitCode !== 0) throw new Error('mkfifo has failed')
 }

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { NOT_TAKEN_BACK } from '@windlass/shared/model/lost-reasons.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import { pause } from '@windlass/shared/time.ts'
-import type { RejoinReport } from '@windlass/shared/wire/program.ts'
 import { endCgroup } from '../isolation/cgroup.ts'
 import { endUids } from '../isolation/uids.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
@@ -19,7 +18,7 @@ import { reportTo } from '../run/report.ts'
 import type { RunSecrets } from '../run/secrets.ts'
 import type { FrameMark, Held } from '../run/spool/held.ts'
 import type { Spool } from '../run/spool/spool.ts'
-import { heard, timeOf, unlessOver } from './unless-over.ts'
+import { heard, timeOf, unlessOver, type Heard } from './unless-over.ts'
 import type { ProgramRecord, Lease, Records } from './records.ts'
 import { type Lines, openRendezvous } from './rendezvous.ts'
 
@@ -119,8 +118,7 @@ interface Found {
   mark: KnownMark
 }
 
-interface Ready {
-  report: RejoinReport
+interface Ready extends Heard {
   knownEvents: number
   bundleFolder: string
   secrets: RunSecrets | undefined
@@ -132,7 +130,7 @@ async function makeReady(
   { host, lines, agentRun, mark }: Found,
   signal: AbortSignal,
 ): Promise<Ready> {
-  const report = await heard(host)
+  const { report, raw } = await heard(host)
   lines.settle()
   const { written } = await allAcked(deps, agentRun, signal)
   if (report.first > mark.frames) throw new Error('it has told more since then than it can tell again')
@@ -140,7 +138,7 @@ async function makeReady(
   const bundle = await deps.bundles.hold(agentRun.offer.bundle, signal)
   bundle.release()
   const secrets = await deps.secrets.readAgain(agentRun, report.variables, signal)
-  return { report, knownEvents: written - mark.seq, bundleFolder: bundle.folder, secrets }
+  return { report, raw, knownEvents: written - mark.seq, bundleFolder: bundle.folder, secrets }
 }
 
 interface Rejoined extends Ready {
@@ -152,7 +150,7 @@ async function goOn(
   deps: Needs<typeof follow | typeof reportTo>,
   agentRun: AgentRun,
   record: ProgramRecord,
-  { host, mark, report, knownEvents, bundleFolder, secrets }: Rejoined,
+  { host, mark, report, raw, knownEvents, bundleFolder, secrets }: Rejoined,
 ): Promise<void> {
   const { offer } = agentRun
   const { countedMs, timeoutMs } = timeOf(record, mark.isParked)
@@ -166,7 +164,11 @@ async function goOn(
   agentRun.attach(program)
   if (mark.isParked) deps.parking.parked(agentRun, mark.seq)
   deps.log('run.taken-back', { run: offer.run, epoch: offer.epoch, attempt: offer.attempt })
-  await follow(deps, agentRun, program, true)
+  const followed = follow(deps, agentRun, program, true)
+  host.resume()
+  // Not before it is noted how far it was heard: this will not be told again.
+  host.repeat(raw)
+  await followed
 }
 
 async function askForToken(

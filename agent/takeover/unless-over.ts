@@ -2,7 +2,7 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { RejoinReport } from '@windlass/shared/wire/program.ts'
 import { sinceBootMs } from '../os/process-id.ts'
 import type { AgentRun } from '../run/agent-run.ts'
-import type { HostProcess } from '../run/hosts/host-process.ts'
+import type { HostProcess, RawOutput } from '../run/hosts/host-process.ts'
 import { TIMEOUT_GRACE_MS } from '../run/program/compute-clock.ts'
 import { rejoinIn } from '../run/program/reports.ts'
 import { createTimers } from '../run/program/timers.ts'
@@ -69,21 +69,39 @@ export async function unlessOver<T extends object>(
   }
 }
 
-/** Where the program stands, by its first word. One that computes and never waits does not say any. */
-export function heard(host: HostProcess): Promise<RejoinReport> {
-  const { promise, resolve, reject } = Promise.withResolvers<RejoinReport>()
+/** What one may write past the frames before it says where it stands. */
+const MOST_RAW_BYTES = 1024 * 1024
+
+export interface Heard {
+  report: RejoinReport
+  /** Its secrets are not known yet: it cannot be told before. */
+  raw: RawOutput[]
+}
+
+/**
+ * Where the program stands, by its first word. One that computes and never waits does not say any. What it writes past
+ * the frames is read meanwhile: else it could stand still before it comes to that word. Then nothing more is read.
+ */
+export function heard(host: HostProcess): Promise<Heard> {
+  const { promise, resolve, reject } = Promise.withResolvers<Heard>()
+  const raw: RawOutput[] = []
+  let rawBytes = 0
   host.listen({
     frames([frame, ...more]) {
-      if (frame?.name === 'rejoin' && more.length === 0) resolve(rejoinIn(frame))
-      else
+      if (frame?.name === 'rejoin' && more.length === 0) {
+        host.pause()
+        resolve({ report: rejoinIn(frame), raw })
+      } else
         reject(
           new Error(
             `it said something else than where it stands: ${[frame, ...more].map((each) => each?.name).join(', ')}`,
           ),
         )
     },
-    raw() {
-      // It has no such pipes any more.
+    raw(stream, chunk) {
+      raw.push({ stream, chunk })
+      rawBytes += chunk.length
+      if (rawBytes > MOST_RAW_BYTES) reject(new Error('it has written more past its log than is kept for it'))
     },
     broken: reject,
   })

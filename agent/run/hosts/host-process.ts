@@ -3,13 +3,18 @@ import { probe } from '@windlass/shared/probe.ts'
 import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Enclosure } from '../../isolation/enclosure.ts'
 import { MARKER } from '../../os/environment.ts'
-import { launch, type Exit } from '../../os/process.ts'
+import { launch, type Exit, type LaunchSpec } from '../../os/process.ts'
 import { MOST_BYTES } from '../program/frame-limits.ts'
 import { createFrameReader, encodeMessage, type Frame } from '../program/frames.ts'
 import { signal } from '../../os/end-processes.ts'
 import { readInTurns } from './read-in-turns.ts'
 
 export type RawStream = 'stdout' | 'stderr'
+
+export interface RawOutput {
+  stream: RawStream
+  chunk: Buffer
+}
 
 /** Whoever executes a run in the process hears what it says. */
 export interface HostListener {
@@ -26,6 +31,8 @@ export interface HostProcess {
   readonly pid: number | undefined
   readonly marker: string
   readonly enclosure: Enclosure
+  /** Name of the pipes that are its descriptors 1 and 2; undefined where they end with this agent. */
+  readonly rawPipes: string | undefined
   /** Of the run that it has, or of all that it will ever have. */
   workspace: string | undefined
   /** Settles when the process itself is gone. */
@@ -40,6 +47,8 @@ export interface HostProcess {
   /** It has written something while it was nobody's: it is not as clean as it should be. */
   isTainted(): boolean
   listen(listener: HostListener | null): void
+  /** Tells the listener what one before it had been told. */
+  repeat(raw: readonly RawOutput[]): void
   send(message: ProgramMessage): void
   /** Of what it was sent. */
   unreadBytes(): number
@@ -61,6 +70,8 @@ export interface HostOptions {
   marker: string
   cwd: string
   environment: Record<string, string>
+  /** Pipes for its descriptors 1 and 2 that outlive this agent. */
+  raw?: ({ name: string } & NonNullable<LaunchSpec['output']>) | undefined
 }
 
 export function startHost(options: HostOptions): HostProcess {
@@ -71,6 +82,7 @@ export function startHost(options: HostOptions): HostProcess {
     env: { ...options.environment, [MARKER]: marker },
     morePipes: 2,
     stdin: 'ignore',
+    output: options.raw,
   })
   const [frames, messages] = child.more
   if (!frames || !messages) throw new Error('a process was started without its pipes')
@@ -78,16 +90,15 @@ export function startHost(options: HostOptions): HostProcess {
   messages.resume()
   const { pid, stdout, stderr } = child
   const exit = child.exited.then((how) => enclosure.exitOf(how))
-  return hostOver({ ...options, pid, exit, frames, messages, raw: { stdout, stderr } })
+  return hostOver({ ...options, pid, exit, frames, messages, raw: { stdout, stderr }, rawPipes: options.raw?.name })
 }
 
-export interface HostLines extends Pick<HostOptions, 'enclosure' | 'marker'> {
+export interface HostLines extends Pick<HostProcess, 'enclosure' | 'marker' | 'rawPipes'> {
   pid: number | undefined
   exit: Promise<Exit>
   frames: Readable
   messages: Writable
-  /** Not there any more with a process that was taken back. */
-  raw: { [S in RawStream]?: Readable }
+  raw: Record<RawStream, Readable>
 }
 
 /** A process that is there, by what leads to it. */
@@ -125,8 +136,8 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
 
   const readers = [
     readInTurns(frames, onFrames),
-    ...(raw.stdout ? [readInTurns(raw.stdout, onRaw('stdout'))] : []),
-    ...(raw.stderr ? [readInTurns(raw.stderr, onRaw('stderr'))] : []),
+    readInTurns(raw.stdout, onRaw('stdout')),
+    readInTurns(raw.stderr, onRaw('stderr')),
   ]
   // A process that died breaks its pipes; its exit says all there is to say.
   for (const stream of [...sources, messages]) stream.on('error', () => {})
@@ -139,6 +150,7 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     pid,
     marker,
     enclosure,
+    rawPipes: options.rawPipes,
     workspace: undefined,
     exit,
     framesRead: closed(frames),
@@ -150,6 +162,7 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     listen: (next) => {
       listener = next
     },
+    repeat: (raw) => raw.forEach(({ stream, chunk }) => listener?.raw(stream, chunk)),
     send: (message) => {
       if (messages.writable) messages.write(encodeMessage(message))
     },

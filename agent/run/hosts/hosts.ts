@@ -8,6 +8,7 @@ import type { ProgramRecord } from '../../takeover/records.ts'
 import type { Workplace } from '../program/program.ts'
 import { hostOver, startHost, type HostLines, type HostProcess } from './host-process.ts'
 import type { ProcessesOptions } from './processes-types.ts'
+import type { RawPipes } from './raw-pipes.ts'
 import { startReaper, type Reaper } from './reaper.ts'
 import { createSweeper, type Sweeper } from './sweeper.ts'
 import { keepWorkspaces, type Workspaces } from './workspace.ts'
@@ -19,6 +20,7 @@ export interface Files {
 }
 
 type HostsOptions = Pick<ProcessesOptions, 'environment' | 'execPath' | 'isolation' | 'records'> & {
+  rawPipes: RawPipes | undefined
   log: NonNullable<ProcessesOptions['log']>
 }
 
@@ -66,7 +68,9 @@ export class Hosts {
     const take = (uid: number | undefined) => (workspace = isFixed ? this.#workspaces.take(uid) : undefined)
     const enclosure = this.#isolation.enclose({ inForce: by, name: marker, command, bundleDir, workspace: take })
     const { cwd } = this.#files
-    const host = startHost({ enclosure, marker, cwd, environment })
+    // Nobody else has a way to one in bubblewrap.
+    const raw = isFixed ? undefined : this.#options.rawPipes?.take()
+    const host = startHost({ enclosure, marker, cwd, environment, raw })
     host.workspace = workspace
     this.#hosts.set(host.marker, host)
     if (host.pid !== undefined) this.reaper.add(host.pid)
@@ -75,10 +79,13 @@ export class Hosts {
 
   /** A process of the agent before this one, over the lines on which it waits. */
   adopt(record: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
-    const { marker, workspace, process: mark } = record
+    const { marker, workspace, rawPipes, process: mark } = record
+    const raw = this.#options.rawPipes?.find(rawPipes)
+    if (!raw) throw new Error('nothing is taken back here')
     const enclosure = this.#isolation.adopt(record)
     const exit = goneFrom(mark)
-    const host = Object.assign(hostOver({ marker, enclosure, ...lines, pid: mark.pid, exit, raw: {} }), { workspace })
+    const its = { marker, enclosure, rawPipes, pid: mark.pid, exit }
+    const host = Object.assign(hostOver({ ...its, ...lines, raw }), { workspace })
     this.#hosts.set(marker, host)
     this.reaper.add(mark.pid)
     return host
@@ -120,8 +127,9 @@ export class Hosts {
 
   /** It is gone, and `isClean` says whether all of its descendants are. */
   gone(host: HostProcess, isClean: boolean): void {
-    const { workspace, enclosure } = host
+    const { workspace, enclosure, rawPipes } = host
     this.#hosts.delete(host.marker)
+    if (rawPipes !== undefined) this.#options.rawPipes?.remove(rawPipes)
     probe('process.gone', { pid: host.pid })
     // What lives in it still could lead us astray while we remove it.
     if (workspace !== undefined && (isClean || !enclosure.isSealed)) void this.#giveBack(workspace, enclosure)
@@ -159,5 +167,6 @@ export class Hosts {
     await Promise.all(this.#endings)
     await this.#sweeper.close()
     await this.reaper.close()
+    await this.#options.rawPipes?.close()
   }
 }

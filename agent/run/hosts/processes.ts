@@ -5,6 +5,7 @@ import { createIsolation, type Isolation } from '../../isolation/isolation.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { InForce, Refusal } from '../../isolation/probe.ts'
 import { watchSizes } from '../../isolation/workspace-size.ts'
+import { bootId } from '../../os/process-id.ts'
 import type { ProgramRecord } from '../../takeover/records.ts'
 import type { HostLines, HostProcess } from './host-process.ts'
 import { Hosts, type Files } from './hosts.ts'
@@ -13,6 +14,7 @@ import type { Processes, ProcessesOptions, ProcessesStats } from './processes-ty
 import type { ProgramStart, RunningProgram, RunContext, TakenBack, Workplace } from '../program/program.ts'
 import type { OnEvents } from '../program/output.ts'
 import { runProgram } from '../program/run-program.ts'
+import { openRawPipes, type RawPipes } from './raw-pipes.ts'
 import { prepareRuntime } from './runtime-files.ts'
 import { keepSpares, type Spares } from './spares.ts'
 import { emptyWorkspaces } from './workspace.ts'
@@ -32,8 +34,9 @@ export async function createProcesses(options: ProcessesOptions): Promise<Proces
   const home = path.resolve(options.home)
   const workspaces = path.join(home, 'workspaces')
   const { log = () => {}, isolation: host = PLAIN, pool = () => undefined, execPath = process.execPath } = options
-  const [files] = await Promise.all([
+  const [files, rawPipes] = await Promise.all([
     prepareRuntime(path.join(home, 'runtime')),
+    rawPipesIn(home, { ...options, log }),
     emptyWorkspaces(workspaces, {
       except: options.found?.map(({ workspace }) => path.basename(workspace)),
       onStay: (folder, error) => log('workspace.stayed', { folder, error: String(error) }),
@@ -43,11 +46,28 @@ export async function createProcesses(options: ProcessesOptions): Promise<Proces
   const own = { home: path.dirname(real.workspaces), host, pool, execPath, runtime: real.cwd, log }
   const isolation = await createIsolation(own)
   try {
-    return new ProcessesHere(options, real, { isolation, latest: await isolation.ready() })
+    return new ProcessesHere(options, real, { isolation, rawPipes, latest: await isolation.ready() })
   } catch (error) {
     await isolation.close()
     throw error
   }
+}
+
+/** Where the next agent could take programs back. */
+async function rawPipesIn(
+  home: string,
+  { records, found = [], log }: ProcessesOptions & Required<Pick<ProcessesOptions, 'log'>>,
+): Promise<RawPipes | undefined> {
+  if (!records || bootId() === '') return undefined
+  const except = found.map(({ rawPipes }) => rawPipes)
+  const onFailure = (error: unknown) => log('takeover.no-pipes', { error })
+  return openRawPipes({ folder: path.join(home, 'pipes'), except, onFailure })
+}
+
+interface Found {
+  isolation: Isolation
+  latest: InForce | Refusal
+  rawPipes: RawPipes | undefined
 }
 
 /** Programs of this agent, the processes that they are given, and those that wait for one. */
@@ -64,12 +84,12 @@ class ProcessesHere implements Processes {
   readonly #context: RunContext
   #isClosed = false
 
-  constructor(options: ProcessesOptions, files: Files, found: { isolation: Isolation; latest: InForce | Refusal }) {
+  constructor(options: ProcessesOptions, files: Files, found: Found) {
     const { log = () => {}, cores = availableParallelism() } = options
     this.#options = options
     this.#isolation = found.isolation
     this.#latest = found.latest
-    const hosts = new Hosts({ ...options, log }, files, found.isolation)
+    const hosts = new Hosts({ ...options, log, rawPipes: found.rawPipes }, files, found.isolation)
     const discard = (host: HostProcess) => hosts.discard(host)
     this.#hosts = hosts
     this.#spares = keepSpares({
@@ -151,9 +171,9 @@ class ProcessesHere implements Processes {
     return 'refusal' in this.#latest || host.enclosure.key !== this.#latest.key
   }
 
-  #rejoin({ marker, enclosure }: HostProcess): ReturnType<RunContext['rejoin']> {
+  #rejoin({ marker, rawPipes }: HostProcess): ReturnType<RunContext['rejoin']> {
     const { records } = this.#options
-    if (!records || enclosure.effective.level !== 'process') return undefined
+    if (!records || rawPipes === undefined) return undefined
     return { folder: records.rendezvous(marker), waitMs: REJOIN_MS }
   }
 

@@ -89,6 +89,8 @@ export interface Whereabouts {
   uid: number | undefined
   /** Folder of its cgroup. */
   cgroup: string | undefined
+  /** Name of the pipes that are its descriptors 1 and 2. */
+  rawPipes: string
   key: string
   effective: EffectiveIsolation
   limits: RunLimits

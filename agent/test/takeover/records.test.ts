@@ -20,6 +20,7 @@ function aRecord(pid: number, more: Partial<ProgramRecord> = {}): Omit<ProgramRe
   return {
     process: markOf(pid)!,
     marker: 'prefix.1',
+    rawPipes: 'life.1',
     workspace: '/nowhere/workspaces/1',
     key: 'a key',
     effective: { level: 'process', user: 'agent', cgroup: false, network: 'host' },

@@ -14,7 +14,7 @@ const LOOK_MS = 20
  */
 export function rejoin(own: Session): void {
   const { folder, waitMs } = own.start.rejoin ?? { folder: undefined, waitMs: 0 }
-  // What it has started has lost its pipes, and can be given no others.
+  // What it has started cannot be told from what is left of others: the next agent ends that.
   if (folder === undefined || process.moduleLoadList.includes('NativeModule child_process'))
     return process.reallyExit(1)
   while (!tellAgain(own, awaitLines(folder, waitMs))) {

@@ -1,0 +1,36 @@
+import { spawnSync } from 'node:child_process'
+import { constants, openSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { within } from '@windlass/shared/time.ts'
+import { launch } from './process.ts'
+
+const MKFIFO_MS = 5_000
+/** Meanwhile everything else stands still. */
+const MKFIFO_NOW_MS = 1_000
+const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin' }
+
+const argsFor = (files: readonly string[]) => ['-m', '600', ...files]
+
+/** Makes named pipes that nobody but their owner can open. Node has no call for it. */
+export async function makePipes(files: readonly string[]): Promise<void> {
+  const args = argsFor(files)
+  const child = launch({ file: 'mkfifo', args, cwd: '/', env: ENVIRONMENT, morePipes: 0, stdin: 'ignore' })
+  child.stdout.resume()
+  child.stderr.resume()
+  const exit = await within(MKFIFO_MS, child.exited, 'mkfifo has not ended')
+  if ('failed' in exit) throw new Error(`mkfifo has failed: ${exit.failed}`)
+  if (exit.exitCode !== 0) throw new Error(`mkfifo has failed: ${exit.exitCode ?? exit.signal}`)
+}
+
+/** The same for whoever cannot wait. It takes as long as the start of any process. */
+export function makePipesNow(files: readonly string[]): void {
+  const options = { cwd: '/', env: ENVIRONMENT, stdio: 'ignore', timeout: MKFIFO_NOW_MS } as const
+  const { status, error } = spawnSync('mkfifo', argsFor(files), options)
+  if (status !== 0) throw new Error('mkfifo has failed', { cause: error })
+}
+
+/** What comes out of one. It ends when nobody is left who could write to it. */
+export function readPipe(file: string): Socket {
+  const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  return new Socket({ fd, readable: true, writable: false })
+}

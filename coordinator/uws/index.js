@@ -91,7 +91,26 @@ function wrap(app) {
   return app
 }
 
+/** Pings and pongs that a socket may send in a second. Ours sends a ping each 10 s, and a pong for each of ours. */
+const MOST_SIGNS = 100
+/** RFC 6455's for a sender that breaks the rules. */
+const POLICY = 1008
+
+/**
+ * µWS calls for each ping and pong, 87,000 times for one read that is full of them. Ended within its call, a socket is
+ * not heard any more. Pings are counted too, though µWS answers them by itself: unheard, they would have no bound.
+ */
+function countSigns() {
+  let [since, signs] = [0, 0]
+  return (socket) => {
+    if (signs === 0 || performance.now() - since > 1000) [since, signs] = [performance.now(), 0]
+    if (++signs > MOST_SIGNS) socket.end(POLICY, 'too many pings or pongs')
+    return signs <= MOST_SIGNS
+  }
+}
+
 function patchedSocket(behavior) {
+  const counts = new WeakMap()
   return {
     upgrade(res, req, context) {
       patch(res)
@@ -101,7 +120,14 @@ function patchedSocket(behavior) {
     },
     open(socket) {
       open.add(socket)
+      counts.set(socket, countSigns())
       return behavior.open?.(socket)
+    },
+    ping(socket) {
+      counts.get(socket)?.(socket)
+    },
+    pong(socket, message) {
+      if (counts.get(socket)?.(socket)) behavior.pong?.(socket, message)
     },
     close(socket, ...why) {
       open.delete(socket)

@@ -11,6 +11,7 @@ import { createSlices } from '../slices.ts'
 import type { HttpRequest } from './exchange.ts'
 import { refuseLossyNumbers } from './json-numbers.ts'
 import { findTrouble } from './json-text.ts'
+import { Pieces } from './pieces.ts'
 import type { Room } from './room.ts'
 
 /** A body that announces more grows as it comes. */
@@ -75,18 +76,17 @@ export function assertPlain(contentEncoding: string | undefined): void {
 
 function readCounted(request: HttpRequest, limit: number, room?: Room): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    let size = 0
-    let chunks: Uint8Array[] | undefined = []
-    request.on('data', (chunk) => {
-      if (!chunks) return
-      size += chunk.byteLength
-      const refusal = size > limit ? tooLarge(limit, size) : refusalOf(room, chunk.byteLength)
+    let pieces: Pieces | undefined = new Pieces()
+    request.on('data', (piece) => {
+      if (!pieces) return
+      const bytes = pieces.bytes + piece.byteLength
+      const refusal = bytes > limit ? tooLarge(limit, bytes) : refusalOf(room, piece.byteLength)
       if (refusal) {
-        chunks = undefined
+        pieces = undefined
         reject(refusal)
-      } else chunks.push(chunk)
+      } else pieces.add(piece)
     })
-    request.on('end', () => chunks && resolve(Buffer.concat(chunks)))
+    request.on('end', () => pieces && resolve(pieces.whole()))
     request.on('error', reject)
     request.on('close', () => reject(new ClientGone()))
   })

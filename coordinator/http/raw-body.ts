@@ -4,6 +4,7 @@ import type { BytesInFlight, Holding } from '../limits/bytes-in-flight.ts'
 import { networkOf } from '../limits/strangers.ts'
 import { assertPlain, ClientGone, tooLarge } from '../call/body.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
+import { Pieces } from '../call/pieces.ts'
 
 /** 25 MiB at 420 KB/s: providers have better lines, and a slow stranger is not to hold what they need. */
 const BODY_DEADLINE_MS = 60_000
@@ -74,8 +75,7 @@ export class RawBody implements RawRequest {
     const { request, limit } = this.#needs
     return new Promise<{ saved: Buffer; bytes: number }>((resolve, reject) => {
       let bytes = 0
-      let saved: Uint8Array[] | undefined = []
-      let savedBytes = 0
+      let saved: Pieces | undefined = new Pieces()
       const fail = (error: unknown) => {
         saved = undefined
         reject(error instanceof Error ? error : new Error(String(error)))
@@ -85,20 +85,19 @@ export class RawBody implements RawRequest {
         if (!saved) return
         bytes += piece.byteLength
         if (bytes > limit) return fail(tooLarge(limit, bytes))
-        const share = piece.subarray(0, Math.max(0, keep - savedBytes))
+        const share = piece.subarray(0, Math.max(0, keep - saved.bytes))
         try {
           this.#holding.take(share.byteLength)
         } catch (error) {
           return fail(error)
         }
         onPiece(piece)
-        savedBytes += share.byteLength
-        if (share.byteLength > 0) saved.push(share)
+        saved.add(share)
       })
       request.on('end', () => {
         if (!saved) return
         this.#holding.whole()
-        resolve({ saved: Buffer.concat(saved), bytes })
+        resolve({ saved: saved.whole(), bytes })
       })
       request.on('error', fail)
       request.on('close', () => fail(new ClientGone()))

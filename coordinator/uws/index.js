@@ -1,18 +1,13 @@
 // hyper-express asks for `uWebSockets.js`, which is not on the npm registry. `uws-pack` is the same library, built for
 // Node 22, some versions older than hyper-express 7 expects. This file stands in its place (see `overrides` in the root
 // package.json) and closes the gap: calls that the older build lacks, and one whose arguments changed.
+import { patchBodies } from './bodies.js'
 import { forgetHeads } from './heads.js'
 import * as uws from 'uws-pack'
 
 export * from 'uws-pack'
 
 forgetHeads()
-
-// `onDataV2` reports how much of the body is still to come; all that hyper-express reads of it is whether that is zero.
-const MORE_TO_COME = (1n << 64n) - 1n
-
-/** Marks a response whose socket is paused. */
-const PAUSED = Symbol('paused')
 
 let patched = false
 
@@ -32,28 +27,7 @@ function patch(res) {
   proto.beginWrite ??= function () {
     return this
   }
-  const { pause, resume } = proto
-  proto.pause = function () {
-    this[PAUSED] = true
-    return pause.call(this)
-  }
-  proto.resume = function () {
-    this[PAUSED] = false
-    return resume.call(this)
-  }
-  const onDataV2 =
-    proto.onDataV2 ??
-    function (callback) {
-      return this.onData((chunk, isLast) => callback(chunk, isLast ? 0n : MORE_TO_COME))
-    }
-  // A pause may come after the rest of the body was read from the socket. hyper-express resumes no body that is
-  // complete, so the socket would rest for good, and the next request on its connection would never be read.
-  proto.onDataV2 = function (callback) {
-    return onDataV2.call(this, (chunk, left) => {
-      if (left === 0n && this[PAUSED]) this.resume()
-      callback(chunk, left)
-    })
-  }
+  patchBodies(proto)
 }
 
 let isJoining = false
@@ -117,7 +91,26 @@ function wrap(app) {
   return app
 }
 
+/** Pings and pongs that a socket may send in a second. Ours sends a ping each 10 s, and a pong for each of ours. */
+const MOST_SIGNS = 100
+/** RFC 6455's for a sender that breaks the rules. */
+const POLICY = 1008
+
+/**
+ * µWS calls for each ping and pong, 87,000 times for one read that is full of them. Ended within its call, a socket is
+ * not heard any more. Pings are counted too, though µWS answers them by itself: unheard, they would have no bound.
+ */
+function countSigns() {
+  let [since, signs] = [0, 0]
+  return (socket) => {
+    if (signs === 0 || performance.now() - since > 1000) [since, signs] = [performance.now(), 0]
+    if (++signs > MOST_SIGNS) socket.end(POLICY, 'too many pings or pongs')
+    return signs <= MOST_SIGNS
+  }
+}
+
 function patchedSocket(behavior) {
+  const counts = new WeakMap()
   return {
     upgrade(res, req, context) {
       patch(res)
@@ -127,7 +120,14 @@ function patchedSocket(behavior) {
     },
     open(socket) {
       open.add(socket)
+      counts.set(socket, countSigns())
       return behavior.open?.(socket)
+    },
+    ping(socket) {
+      counts.get(socket)?.(socket)
+    },
+    pong(socket, message) {
+      if (counts.get(socket)?.(socket)) behavior.pong?.(socket, message)
     },
     close(socket, ...why) {
       open.delete(socket)

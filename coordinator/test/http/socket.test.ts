@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { afterEach, test } from 'node:test'
 import { within } from '@windlass/shared/time.ts'
 import { MESSAGE_BYTES } from '@windlass/shared/wire/parts.ts'
@@ -167,4 +167,53 @@ test('a process that dies is told from a machine that is silent', async () => {
   silent.resume()
   assert.equal(await within(60_000, ends[1]!, 'the silence was not noticed'), 'silence')
   silent.destroy()
+})
+
+/** What a client sends masked with zeros. */
+const PING = Buffer.from([0x89, 0x80, 0, 0, 0, 0])
+const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0])
+
+async function upgraded(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write(`${[...UPGRADE, 'Authorization: Bearer runner'].join('\r\n')}\r\n\r\n`)
+  let head = ''
+  while (!head.endsWith('\r\n\r\n')) {
+    const [piece] = (await within(60_000, once(socket, 'data'), 'no upgrade')) as [Buffer]
+    head += piece.toString('latin1')
+  }
+  return socket
+}
+
+test('whoever sends pings or pongs by the thousand is ended', async () => {
+  const ends: ClosedBy[] = []
+  const running = await accepting((agent) => agent.onClose((by) => ends.push(by)))
+  for (const sign of [PING, PONG]) {
+    const socket = await upgraded(running.port)
+    const closed = once(socket, 'close')
+    let got = Buffer.alloc(0)
+    socket.on('data', (piece: Buffer) => (got = Buffer.concat([got, piece])))
+    socket.write(Buffer.concat(Array.from({ length: 50_000 }, () => sign)))
+    await within(60_000, closed, 'the socket stays open')
+    // Each ping has its answer, up to the one that is too much.
+    assert.equal(got.indexOf('too many pings or pongs') > 0, true)
+    assert.ok(got.length < 300, `${got.length} bytes`)
+  }
+  assert.equal(ends.length, 2)
+})
+
+test('pings in a measure are answered, and answers to ours are heard', async () => {
+  const agents: AgentSocket[] = []
+  const running = await accepting((agent) => agents.push(agent))
+  const socket = await upgraded(running.port)
+  for (let n = 0; n < 50; n++) {
+    socket.write(PING)
+    const [pong] = (await within(60_000, once(socket, 'data'), 'no pong')) as [Buffer]
+    assert.deepEqual([...pong], [0x8a, 0])
+  }
+  socket.destroy()
+  const client = dial(running)
+  await within(60_000, once(client, 'open'), 'no upgrade')
+  await within(60_000, agents[1]!.whenRead(), 'its pong was not heard')
+  client.close()
 })

@@ -7,7 +7,15 @@ import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Db } from './client.ts'
 
-const TABLES = ['run_queue', 'placements', 'timers', 'bulk_job_runs', 'concurrency_slots', 'concurrency_waiters']
+const TABLES = [
+  'run_queue',
+  'placements',
+  'timers',
+  'bulk_job_runs',
+  'concurrency_slots',
+  'concurrency_groups',
+  'concurrency_waiters',
+]
 /** Fewer rows are read in no time. */
 const MANY = 500
 /** So many times as many rows as the planner believes. */

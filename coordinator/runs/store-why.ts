@@ -127,7 +127,7 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
              select run_at from graphile_worker.jobs where key = ('cancel:' || r.id) collate "default"
            ) end as forced_at,
            case when w.run_id is not null then (
-             select count(*)::int from concurrency_slots s where s.group_key = w.group_key
+             select coalesce(max(g.taken), 0) from concurrency_groups g where g.group_key = w.group_key
            ) else 0 end as counted,
            case when w.run_id is not null then (
              select count(*)::int

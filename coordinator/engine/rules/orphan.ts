@@ -23,6 +23,8 @@ export const ORPHAN_KINDS = [
   'child_missing',
   /** Waits for room in its concurrency group, and there is room. */
   'waiter_with_room',
+  /** Not a run: a concurrency group of which another number of slots is noted than are taken. */
+  'group_miscounted',
   /** Rows of runs that have ended, that are in another state, or that do not exist. */
   'stray_queue_row',
   'stray_placement',

@@ -5,7 +5,8 @@ import { unnest } from '../../db/unnest.ts'
 /**
  * Whoever changes who counts in a group of a workflow holds its lock until his transaction ends; the statements behind
  * it see what those before him have committed. A run may wait in several groups of its workflow, so these share a lock.
- * The order of `workflows` is the order of the locks.
+ * The order of `workflows` is the order of the locks. Who changes slots without it may wait in a circle for the rows of
+ * `concurrency_groups`.
  */
 export function lock(tx: Tx, workflows: readonly string[]): PromiseLike<unknown> {
   return tx`
@@ -59,6 +60,10 @@ export function requeue(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> 
     on conflict (run_id) do nothing`
 }
 
+/** Slots of a group that are taken. The database keeps the number: see 0029-concurrency-groups.sql. */
+export const takenOf = (sql: Sql, groupKey: ReturnType<Sql>) => sql`
+  coalesce((select taken from concurrency_groups counted where counted.group_key = ${groupKey}), 0)`
+
 /** The first of these groups, its limit, and what comes behind it; null when nothing does. */
 const firstOf = (sql: Sql, groups: ReturnType<Sql>) => sql`
   select split_part(head, '=', 1) as key, split_part(head, '=', 2)::int as slots,
@@ -96,7 +101,7 @@ export interface Admitted {
 export function admit(tx: Tx, groups: readonly string[], each = MOST_ADMITTED): PromiseLike<Admitted[]> {
   return tx<Admitted[]>`
     with lines as materialized (
-      select group_key, most, (select count(*)::int from concurrency_slots s where s.group_key = g.group_key) as taken
+      select group_key, most, ${takenOf(tx, tx`g.group_key`)} as taken
       from unnest(${[...groups]}::text[]) as g (group_key)
       cross join lateral (
         select max(slots) as most

@@ -3,6 +3,7 @@ import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Sql, Tx } from '../../db/client.ts'
 import type { OrphanKind } from '../rules/orphan.ts'
 import type { ProcessState } from '../rules/run.ts'
+import { takenOf } from './concurrency.ts'
 
 // The invariant spans the tables of several nouns, and only a look at all of them in one statement, that is in one snapshot,
 // can tell an orphan from a run on its way between two of them. So its SQL stands here, not in the stores of those nouns.
@@ -250,7 +251,7 @@ export async function forgottenWaiters(sql: Sql, scope: Scope): Promise<Page> {
     found as (
       select p.id, 0 as n, 'waiter_with_room' as kind
       from page p
-      where (select count(*) from concurrency_slots s where s.group_key = p.group_key) < p.slots
+      where ${takenOf(sql, sql`p.group_key`)} < p.slots
         -- A job lets it in.
         and not exists (select from concurrency_rest c where c.group_key = p.group_key)
         ${'ids' in scope ? sql`and p.id = any(${[...scope.ids]})` : sql``}

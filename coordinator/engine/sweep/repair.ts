@@ -8,7 +8,9 @@ import { unanswered } from '../commit/fire.ts'
 import { type MoveDeps, moveRuns } from '../commit/move-runs.ts'
 import { complete, completionOf, enterNow, requeue } from '../rules/transitions.ts'
 import { lose } from '../rules/outcome.ts'
+import { workflowOf } from '../rules/groups.ts'
 import type { Moving } from '../rules/run.ts'
+import { lock } from '../store/concurrency.ts'
 import { type Finding, orphansAmong } from '../store/orphans.ts'
 import * as store from '../store/strays.ts'
 
@@ -45,15 +47,26 @@ export async function repair(deps: RepairDeps, ids: string[]): Promise<Finding[]
 async function repairGroups(deps: MoveDeps, findings: readonly Finding[]): Promise<void> {
   const some = (...kinds: Finding['kind'][]) =>
     findings.filter((one) => kinds.includes(one.kind)).map((one) => one.runId)
-  const [strays, waiters] = [some('stray_slot', 'stray_waiter'), some('waiter_with_room')]
-  if (strays.length + waiters.length === 0) return
-  const ids = [...strays, ...waiters]
+  const strays = some('stray_slot', 'stray_waiter')
+  const [twice, waiters] = [some('queued_twice'), some('waiter_with_room')]
+  const ids = [...strays, ...twice, ...waiters]
+  if (ids.length === 0) return
   await moveRuns(deps, { ids, ending: [] }, async (tx) => {
     const groups = await store.groupsOf(tx, ids)
+    if (twice.length > 0) {
+      await lockGroups(tx, groups)
+      await store.dropSurplus(tx, twice)
+    }
     const among = (ids: RunId[]) => groups.filter((one) => ids.includes(one.id))
     await rebalance(tx, { leaving: among(strays), entering: among(waiters) })
     return { moved: [], answer: undefined }
   })
+}
+
+/** `rebalance` asks for some of them again, which it has then. */
+async function lockGroups(tx: Tx, groups: readonly { concurrencyGroup: string }[]): Promise<void> {
+  const workflows = groups.map(({ concurrencyGroup }) => workflowOf(concurrencyGroup))
+  await lock(tx, [...new Set(workflows)].sort())
 }
 
 /** True: the run was moved. */
@@ -76,7 +89,6 @@ async function restore(tx: Tx, findings: readonly Finding[]): Promise<void> {
   const some = (kind: Finding['kind']) => findings.filter((one) => one.kind === kind)
   const ids = (kind: Finding['kind']) => some(kind).map((one) => one.runId)
   if (some('timer_missing').length > 0) await store.setTimers(tx, some('timer_missing'))
-  if (some('queued_twice').length > 0) await store.dropSurplus(tx, ids('queued_twice'))
   if (some('waits_for_nothing').length > 0) await store.enterForReplay(tx, ids('waits_for_nothing'))
 }
 

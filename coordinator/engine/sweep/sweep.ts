@@ -5,6 +5,7 @@ import type { Metrics } from '../../metrics/metrics.ts'
 import type { Config } from '../../config.ts'
 import * as find from '../store/orphans.ts'
 import { followMark } from './mark.ts'
+import { recountGroups } from './recount.ts'
 import { repair, type RepairDeps } from './repair.ts'
 
 /** Runs in one statement: some ten milliseconds of it. */
@@ -41,6 +42,7 @@ export async function sweepRunsOnce(deps: SweepDeps, pageSize = PAGE): Promise<n
     await followMark(deps.db)
     let found = await walk((scope) => find.unowned(tx, scope))
     for (const kind of find.STRAY_KINDS) found += await walk((scope) => find.strays(tx, kind, scope))
+    found += await recountGroups(deps, tx)
     return found + (await walk((scope) => find.forgottenWaiters(tx, scope)))
   })
 }

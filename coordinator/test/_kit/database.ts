@@ -24,7 +24,7 @@ export interface TestDatabaseOptions {
 }
 
 /** Of the invariants, so that a template of before is not taken. */
-const INVARIANTS = 'journal_places'
+const INVARIANTS = 'journal_places counted_slots'
 const MIGRATIONS = join(import.meta.dirname, '../../db/migrations')
 const log = createLog({ part: 'test' }, 'error')
 
@@ -129,16 +129,45 @@ async function finish(url: string): Promise<void> {
 }
 
 /**
- * What the product relies on and does not pay an index for, checked at every write of every test: two calls of an
- * attempt have two places. A replay that found one place twice would be blocked.
+ * What the product relies on and does not pay for, checked at every write of every test. Two calls of an attempt have
+ * two places: a replay that found one place twice would be blocked. The slots of a group are as many as are noted.
  */
-const addInvariants = (db: Db) => db`
-  alter table journal
-  add constraint ${db(INVARIANTS)} unique (run_id, attempt, position) deferrable initially deferred`
+async function addInvariants(db: Db): Promise<void> {
+  await db`
+    alter table journal
+    add constraint journal_places unique (run_id, attempt, position) deferrable initially deferred`
+  await db`
+    create function counted_slots() returns trigger language plpgsql as $$
+    declare
+      key text := case when tg_op = 'DELETE' then old.group_key else new.group_key end;
+      seen text := coalesce(current_setting('windlass.counted', true), '');
+      noted int;
+      there int;
+    begin
+      -- At the commit nothing changes any more, so each group is counted once, however many rows of it have changed.
+      if position('<' || key || '>' in seen) > 0 then
+        return null;
+      end if;
+      perform set_config('windlass.counted', seen || '<' || key || '>', true);
+      -- In one statement: another coordinator may commit in between.
+      select (select taken from concurrency_groups where group_key = key),
+             (select count(*) from concurrency_slots where group_key = key)
+      into noted, there;
+      if noted is distinct from nullif(there, 0) then
+        raise exception '% slots of % are noted, and there are %', noted, key, there using errcode = 'check_violation';
+      end if;
+      return null;
+    end $$`
+  for (const table of ['concurrency_slots', 'concurrency_groups'])
+    await db`
+      create constraint trigger counted_slots after insert or update or delete on ${db(table)}
+      deferrable initially deferred for each row execute function counted_slots()`
+}
 
 /** The database as operators have it, for those who look at its plans. */
 export async function dropInvariants(db: Db): Promise<void> {
-  await db`alter table journal drop constraint ${db(INVARIANTS)}`
+  await db`alter table journal drop constraint journal_places`
+  await db`drop function counted_slots() cascade`
 }
 
 async function isReady(db: Db, name: string): Promise<boolean> {

@@ -63,6 +63,15 @@ test('runs that count by one limit before the upgrade go on counting by it', asy
     groups.map(({ group }) => group),
     [`${customers}=2`, `${customers}=2`, `${workflow}=1`, `${workflow}=1`, null],
   )
+  const counted = await db<{ key: string; taken: number }[]>`
+    select group_key as key, taken from concurrency_groups order by taken, length(group_key)`
+  assert.deepEqual(
+    counted.map(({ key, taken }) => [key, taken]),
+    [
+      [workflow, 1],
+      [customers, 1],
+    ],
+  )
   const admitted = await db.begin(async (tx) => {
     await remove(tx, [runs[0]!.id, runs[2]!.id])
     return admit(tx, [customers, workflow])

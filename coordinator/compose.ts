@@ -15,6 +15,7 @@ import { createPackages } from './downloads/packages.ts'
 import { commitClaims, MOST_CLAIMED } from './engine/commit/claims.ts'
 import { createTimers } from './engine/commit/clock.ts'
 import { openLongEnds } from './engine/commit/long-ends.ts'
+import { openTimersBehind } from './engine/commit/timers-behind.ts'
 import { ENTRY_LANES } from './engine/commit/entries.ts'
 import { openHolders } from './engine/commit/holders.ts'
 import { createRunVersions } from './engine/commit/versions.ts'
@@ -137,6 +138,7 @@ function openServices(stores: Stores) {
   const metrics = createMetrics()
   const sockets = createSockets(log)
   const bell = createBell(db, log)
+  const timers = createTimers(log)
   return {
     metrics,
     sockets,
@@ -144,8 +146,9 @@ function openServices(stores: Stores) {
     ...createOrders({ ...stores, sockets, bell }),
     tails: createTails(log, config.lookAgainMs.readers, createSeats(READ_SEATS)),
     orgLogs: createOrgLogs(db),
-    timers: createTimers(log),
+    timers,
     longEnds: openLongEnds({ db, log }),
+    timersBehind: openTimersBehind({ db, log, timers }),
     /** When schedules are looked at next. */
     scheduleTimers: createTimers(log, 'schedules'),
     polls: createPolls(db, log),

@@ -100,6 +100,8 @@ export async function startCoordinator(
       await deps.judge.close()
       await Promise.all([
         deps.longEnds.stop(),
+        deps.timersBehind.ends.stop(),
+        deps.timersBehind.answers.stop(),
         deps.triggers.idle(),
         deps.deliveries.idle(),
         deps.acceptances.idle(),

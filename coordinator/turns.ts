@@ -6,6 +6,10 @@ export interface Turns<T> {
   /** Number of waiting items of this org. */
   waiting(org: string): number
   isEmpty(): boolean
+  /** Orgs that have at least so many. */
+  orgs(least?: number): string[]
+  /** Takes out those of this org. */
+  takeOut(org: string): T[]
   /** Takes out everything. */
   drain(): T[]
 }
@@ -32,6 +36,12 @@ export function createTurns<T>(): Turns<T> {
     },
     waiting: (org) => orgs.get(org)?.length ?? 0,
     isEmpty: () => orgs.size === 0,
+    orgs: (least = 1) => [...orgs].flatMap(([org, list]) => (list.length >= least ? [org] : [])),
+    takeOut(org) {
+      const list = orgs.get(org) ?? []
+      orgs.delete(org)
+      return list
+    },
     drain() {
       const all = [...orgs.values()].flat()
       orgs.clear()

@@ -66,7 +66,7 @@ function stretch<T>(all: readonly T[]): T[] {
 
 /** False: somebody else is changing all of them, and nothing was done. */
 async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<boolean> {
-  const rows = (await store.findAll(deps.db, ids)).filter((row) => row.dueAt !== null && row.dueAt <= row.now)
+  const rows = (await inOrder(deps.db, ids)).filter((row) => row.dueAt !== null && row.dueAt <= row.now)
   const unfinished = await unfinishedOf(deps.db, rows.flatMap(unfinishedFor))
   const byOrg = [...Map.groupBy(rows, ({ orgId }) => orgId).values()]
   const decided = await Promise.all(byOrg.map((own) => decide(deps, own, unfinished)))
@@ -82,6 +82,12 @@ async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<
     }),
   )
   return waiting.length > 0 || done.includes(true)
+}
+
+/** The most overdue first: where an org has more than a pass decides, the same ones would win each time. */
+async function inOrder(db: Db, ids: readonly ScheduleId[]): Promise<ScheduleRow[]> {
+  const rows = new Map((await store.findAll(db, ids)).map((row) => [row.id, row]))
+  return ids.flatMap((id) => rows.get(id) ?? [])
 }
 
 /** What has to be known of its unfinished runs; nothing when all its ticks fire. */

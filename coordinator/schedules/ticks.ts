@@ -116,7 +116,19 @@ function refusedNext({ reason, message }: Refusal): Said {
   return { code: reason as ScheduleWhy['code'], message: `Ticks are skipped: ${message}`, change, since: null }
 }
 
+/** A pass takes some seconds at most; what is put off is tried again after 5 s, or after a minute. */
+const OVERDUE_MS = 90_000
+
 function ticks(row: ScheduleRow): Said {
+  if (row.nextAt !== null && row.now - row.nextAt - row.jitterMs > OVERDUE_MS) return overdue(row, row.nextAt)
   const at = row.nextAt === null ? '' : ` Its next tick is at ${time(row.nextAt)}.`
   return { code: 'TICKS', message: `It starts runs.${at}`, change: 'Nothing has to be changed.', since: null }
+}
+
+function overdue({ now, jitterMs }: ScheduleRow, nextAt: number): Said {
+  const lateMs = now - nextAt - jitterMs
+  const message = `It starts runs, but its tick of ${time(nextAt)} is ${Math.floor(lateMs / 1000)} s late: the schedules of the org take their turns, the most overdue first, and more is due than is done in time.`
+  const change =
+    'Let schedules tick less often, and take slow patterns out of the input schemas of their workflows. An admin of the coordinator finds `schedule.undecided`, `schedules.putOff` or `schedule.failed` in its log where it could not fire.'
+  return { code: 'TICKS', message, change, since: nextAt }
 }

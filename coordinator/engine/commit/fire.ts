@@ -1,13 +1,10 @@
-import type { RunId } from '@windlass/shared/ids.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Config } from '../../config.ts'
 import type { Versions } from '../../workflows/targets.ts'
-import { type Db, isLockTimeout, mayPass, type Tx } from '../../db/client.ts'
-import { answerBytes, type TimedOut, timeOutQuestions } from './questions.ts'
-import { lightAndLong } from './light-piece.ts'
-import type { LongEnds } from './long-ends.ts'
+import { isLockTimeout, mayPass, type Tx } from '../../db/client.ts'
+import { type TimedOut, timeOutQuestions } from './questions.ts'
 import { type CancelDeps, setStopDeadlines } from './cancel.ts'
 import { moveRuns } from './move-runs.ts'
 import { readHolds, writeHolds } from '../rules/holds.ts'
@@ -15,45 +12,38 @@ import { complete, enterNow } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
 import { takeTurns } from './throttle.ts'
 import { timeOut } from './time-out.ts'
+import { AT_ONCE, type BehindDeps, endsRuns, isNothing, passedOver, withoutBehind } from './timers-behind.ts'
 import { warmVersions } from './versions.ts'
 import * as runStore from '../store/runs.ts'
 import * as store from '../store/timers.ts'
 
-/** 10,000 runs that wake in the same moment are 50 transactions. */
-const AT_ONCE = 200
-/** Of the answers that they bring: these are read, written into the journals and told to agents in one go. */
-const BYTES_AT_ONCE = 3 * 1024 * 1024
+/** When to look again at what the look has left out. */
+const LOOK_MS = 100
 
-/** When to look again at what ends runs with long journals: only one is ended at a time. */
-const LONG_LOOK_MS = 100
-
-type FireDeps = CancelDeps & { log: Log; longEnds: LongEnds }
+type FireDeps = CancelDeps & { log: Log } & BehindDeps
 
 /**
- * Does what is due by now, the most overdue first, or until the signal fires. Answers in how many milliseconds the next
- * one is due; null: there is none.
+ * Does what is due by now, the most overdue first, or until the signal fires; what may take long is done behind it.
+ * Answers in how many milliseconds to look again; null: nothing is to come.
  */
 export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<number | null> {
   for (;;) {
     if (signal?.aborted) return null
-    const found = await store.upcoming(deps.db, AT_ONCE)
+    const passed = passedOver(deps)
+    const found = await store.upcoming(deps.db, AT_ONCE, passed)
     const due = found.filter((timer) => timer.inMs <= 0)
     const next = found.find((timer) => timer.inMs > 0)?.inMs ?? null
-    if (due.length === 0) return next
-    const now = await withoutLong(deps, due)
-    if (now.length === 0) return Math.min(LONG_LOOK_MS, next ?? Infinity)
-    await fireApart(deps, await fitting(deps.db, now))
+    if (due.length === 0) return isNothing(passed) ? next : Math.min(LOOK_MS, next ?? Infinity)
+    await fireApart(deps, await withoutBehind(deps, due, (timers) => fireApart(deps, timers)))
   }
 }
 
-/**
- * Those of an org that wait for its own locks are apart, and so are those that end runs, which may have much to close:
- * those of others do not wait with them.
- */
+/** Those of an org that may wait for the locks of its limits are apart: those of others do not wait with them. */
 async function fireApart(deps: FireDeps, due: store.Upcoming[]): Promise<void> {
+  if (due.length === 0) return
   const runIds = due.map((timer) => timer.runId)
   const limited = await store.limitedAmong(deps.db, runIds)
-  const groups = Map.groupBy(due, (timer) => limited.get(timer.runId) ?? (endsRuns(timer) ? 'ends' : 'others'))
+  const groups = Map.groupBy(due, (timer) => limited.get(timer.runId) ?? 'others')
   const isLimited = ([timer]: store.Upcoming[]) => limited.has(timer!.runId)
   await Promise.all([...groups.values()].map((timers) => fireOrPutOff(deps, timers, isLimited(timers))))
 }
@@ -61,47 +51,6 @@ async function fireApart(deps: FireDeps, due: store.Upcoming[]): Promise<void> {
 /** For the locks of its limits, which an org may hold for long. */
 const LIMITED_MS = 1000
 const LIMITED_PUT_OFF_MS = 3000
-
-/** The first of them, until their answers are enough for one transaction. */
-async function fitting(db: Db, due: store.Upcoming[]): Promise<store.Upcoming[]> {
-  const questions = due.filter(({ kind }) => kind === 'input')
-  if (questions.length <= 1) return due
-  const bytes = await answerBytes(db, questions)
-  let sum = 0
-  const cut = questions.find((_, i) => (sum += bytes[i]!) > BYTES_AT_ONCE && i > 0)
-  return cut ? due.slice(0, due.indexOf(cut)) : due
-}
-
-/** Entries of runs that end in one pass, for which the sleeps in it wait: some 20 ms. */
-const MOST_BESIDE_WAKES = 500
-
-/**
- * What is done now. Of those that end runs the ones whose journals fit into one transaction: the others are due still,
- * and come with the next pass. What ends a run with a long journal waits for its turn.
- */
-async function withoutLong(deps: FireDeps, due: store.Upcoming[]): Promise<store.Upcoming[]> {
-  const isFree = ({ runId }: store.DueTimer) => !deps.longEnds.holds(runId)
-  const ending = [...new Set(due.filter(endsRuns).map(({ runId }) => runId))]
-  if (ending.length === 0) return due.filter(isFree)
-  const {
-    light: [light = []],
-    long,
-  } = await lightAndLong(deps.db, ending, MOST_BESIDE_WAKES)
-  for (const timer of due) if (endsRuns(timer) && long.includes(timer.runId)) endLong(deps, timer)
-  return due.filter((timer) => isFree(timer) && (!endsRuns(timer) || light.includes(timer.runId)))
-}
-
-/** Found again with the next pass, while it waits for its turn. */
-function endLong(deps: FireDeps, timer: store.Upcoming): void {
-  const { runId, orgId } = timer
-  if (deps.longEnds.has(runId)) return
-  const act = async (ids: RunId[]) => {
-    if (ids.length === 0) return
-    const limited = await store.limitedAmong(deps.db, [runId])
-    await fireOrPutOff(deps, [timer], limited.has(runId))
-  }
-  deps.longEnds.add({ orgId, runIds: [runId], act })
-}
 
 const PUT_OFF_MS = 60_000
 
@@ -129,17 +78,23 @@ const LOCKED_PUT_OFF_MS = 1000
 
 /** It was one org whose locks were waited for: the others are done at once. */
 async function putOffLocked(deps: FireDeps, due: store.Upcoming[], isLimited: boolean): Promise<void> {
-  if (isLimited) return store.putOff(deps.db, due, LIMITED_PUT_OFF_MS)
   const ofOrgs = [...Map.groupBy(due, ({ orgId }) => orgId).values()]
-  if (ofOrgs.length === 1) return store.putOff(deps.db, due, LOCKED_PUT_OFF_MS)
-  await Promise.all(ofOrgs.map((own) => fireOrPutOff(deps, own, false)))
+  if (ofOrgs.length === 1) return putOffAll(deps, due, isLimited ? LIMITED_PUT_OFF_MS : LOCKED_PUT_OFF_MS)
+  await Promise.all(ofOrgs.map((own) => fireOrPutOff(deps, own, isLimited)))
+}
+
+/** With those of the org that wait behind others: else these waited for its locks once more in each of its turns. */
+async function putOffAll(deps: FireDeps, due: store.Upcoming[], ms: number): Promise<void> {
+  const { ends, answers } = deps.timersBehind
+  const { orgId } = due[0]!
+  const waiting = due.some(endsRuns) ? ends.takeOut(orgId) : []
+  if (due.some(({ kind }) => kind === 'input')) waiting.push(...answers.takeOut(orgId))
+  await store.putOff(deps.db, [...due, ...waiting], ms)
 }
 
 const keyOf = ({ runId, kind, n }: store.DueTimer) => `${runId}/${kind}/${n}`
 
-const endsRuns = ({ kind }: store.DueTimer) => kind === 'queue-timeout' || kind === 'wall-timeout'
-
-async function fire(deps: FireDeps, due: store.DueTimer[], isLimited: boolean): Promise<void> {
+async function fire(deps: FireDeps, due: store.Upcoming[], isLimited: boolean): Promise<void> {
   const ending = due.filter(endsRuns).map((timer) => timer.runId)
   await warmVersions(deps, ending)
   const locking = { ids: due.map((timer) => timer.runId), ending, lockMs: LOCK_MS }

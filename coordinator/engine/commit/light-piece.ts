@@ -22,27 +22,23 @@ export async function lightPieces(db: Db, ids: readonly RunId[]): Promise<RunId[
   return [...light, ...long.map((id) => [id])]
 }
 
-/** Such pieces of those with short journals, the shortest first, and all that have more than `most` entries. */
-export async function lightAndLong(
-  db: Db,
-  ids: readonly RunId[],
-  most = MOST_TO_CLOSE,
-): Promise<{ light: RunId[][]; long: RunId[] }> {
+/** Such pieces of those with short journals, the shortest first, and all that have more entries than one may have. */
+export async function lightAndLong(db: Db, ids: readonly RunId[]): Promise<{ light: RunId[][]; long: RunId[] }> {
   const entries = await entriesOf(db, ids)
   const weigh = (id: RunId) => entries.get(id) ?? 0
-  const isLong = (id: RunId) => weigh(id) > most
+  const isLong = (id: RunId) => weigh(id) > MOST_TO_CLOSE
   const short = ids.filter((id) => !isLong(id)).toSorted((a, b) => weigh(a) - weigh(b))
-  return { light: piecesOf(short, weigh, most), long: ids.filter(isLong) }
+  return { light: piecesOf(short, weigh), long: ids.filter(isLong) }
 }
 
-function piecesOf(ids: readonly RunId[], weigh: (id: RunId) => number, most: number): RunId[][] {
+function piecesOf(ids: readonly RunId[], weigh: (id: RunId) => number): RunId[][] {
   const pieces: RunId[][] = []
   let left = 0
   for (const id of ids) {
     const weight = weigh(id)
     if (pieces.length === 0 || weight > left) {
       pieces.push([])
-      left = most
+      left = MOST_TO_CLOSE
     }
     pieces.at(-1)!.push(id)
     left -= weight

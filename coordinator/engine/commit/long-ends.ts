@@ -20,8 +20,14 @@ interface LongEnd {
 export interface LongEnds {
   /** The row of this run is locked by the one under way. */
   holds(id: RunId): boolean
+  /** All whose rows are locked by it. */
+  held(): RunId[]
   /** It waits for its turn, or has it. */
   has(id: RunId): boolean
+  /** Those that do. */
+  ids(): RunId[]
+  /** Orgs of which at least so many wait. */
+  orgs(least: number): OrgId[]
   /**
    * It has its turn once each of the other orgs has had one. Of what is added for one run the newest counts. A failure
    * is logged, and followed by a rest.
@@ -65,7 +71,10 @@ export function createLongEnds(log: Log, parentsOf: (ids: RunId[]) => Promise<Ru
 
   return {
     holds: (id) => held.includes(id),
+    held: () => held,
     has: (id) => newest.has(id),
+    ids: () => [...newest.keys()],
+    orgs: (least) => waiting.orgs(least) as OrgId[],
     add(end) {
       for (const id of end.runIds) newest.set(id, end)
       waiting.add(end.orgId, end)

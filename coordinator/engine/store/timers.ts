@@ -1,5 +1,6 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Db, Tx } from '../../db/client.ts'
+import { onlyFilters } from '../../db/by-key.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { Due } from '../rules/journal.ts'
 
@@ -42,11 +43,27 @@ export interface DueTimer {
 /** `inMs` is negative or 0 when it is due. */
 export type Upcoming = DueTimer & { orgId: OrgId; inMs: number }
 
+/** Timers that are under way elsewhere, or wait there. */
+export interface PassedOver {
+  /** Orgs of which none that ends a run is found. */
+  endsOf: readonly OrgId[]
+  /** And runs. */
+  endsOfRuns: readonly RunId[]
+  /** Orgs of which no question is found. */
+  questionsOf: readonly OrgId[]
+  /** Runs of which none is found. */
+  runs: readonly RunId[]
+}
+
+const NOTHING: PassedOver = { endsOf: [], endsOfRuns: [], questionsOf: [], runs: [] }
+
 /**
- * What is due by now: of each org in turn one, its most overdue first; and after those what is due next.
+ * What is due by now: of each org in turn one, its most overdue first; and after those what is due next. What is passed
+ * over takes no room in it, and hides nothing that is due later.
  * Not locked: whoever acts on it takes it away under the lock of its run.
  */
-export function upcoming(db: Db, limit: number): Promise<Upcoming[]> {
+export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): Promise<Upcoming[]> {
+  const { endsOf, endsOfRuns, questionsOf, runs } = passed
   return db<Upcoming[]>`
     with recursive orgs as (
       (select org_id from timers order by org_id limit 1)
@@ -64,6 +81,15 @@ export function upcoming(db: Db, limit: number): Promise<Upcoming[]> {
         select *
         from timers
         where org_id = o.org_id and due_at <= now()
+        and ${onlyFilters(
+          db,
+          db`case kind
+            when 'queue-timeout' then org_id <> all(${[...endsOf]}) and run_id <> all(${[...endsOfRuns]})
+            when 'wall-timeout' then org_id <> all(${[...endsOf]}) and run_id <> all(${[...endsOfRuns]})
+            when 'input' then org_id <> all(${[...questionsOf]})
+            else true
+          end and run_id <> all(${[...runs]})`,
+        )}
         order by due_at
         limit ${limit}
       ) due

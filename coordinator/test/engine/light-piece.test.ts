@@ -81,6 +81,7 @@ test('timers of others do not wait for the end of a run with some hundred entrie
     await untilPolled('it waits', () => c.deps.longEnds.holds(long))
     await timeIsUp([short])
     await fireDue(c.deps)
+    await c.deps.timersBehind.ends.idle()
     assert.deepEqual(await failedOf([long, short]), [short])
   })
   await untilPolled('the long one has failed', async () => (await failedOf([long])).length === 1)

@@ -9,6 +9,7 @@ import { countOfApi } from '../../schedules/store.ts'
 import { renewNextTicks } from '../../schedules/zone-data.ts'
 import type { TestCoordinator } from '../_kit/coordinator.ts'
 import { moveClock } from '../_kit/database-clock.ts'
+import { until } from '../_kit/until.ts'
 import {
   aMovableCoordinator,
   aSchedule,
@@ -180,4 +181,44 @@ test('a schedule that was deleted is removed after a month, and one that has end
 
 test('the release of the zone data is told', async () => {
   assert.equal((await c.call(ops.service.health, {})).tz, process.versions.tz)
+})
+
+// Where an org had more due than a pass decides, those with the lowest ids won each time: 38 of 80 never fired.
+test('the most overdue of an org is decided first', async () => {
+  const { slug } = await aWorkflow(c)
+  const ids: string[] = []
+  for (let n = 0; n < 3; n++) ids.push((await aSchedule(c, { workflow: slug, rate: '1h' })).id)
+  const due = async (id: string, inMs: number) => {
+    const at = (await nowOf(c)) + inMs
+    await c.db`update schedules set due_at = to_timestamp(${at / 1000}::float8) where id = ${id}`
+  }
+  // The one that was made last is due first.
+  for (const [n, id] of ids.entries()) await due(id, (60 - n) * MINUTE)
+  const first: string[] = []
+  const stop = onMoment((moment) => {
+    if (moment.name === 'schedules.settled') first.push(...moment.facts.schedules)
+  })
+  await moveClock(c.db, 61 * MINUTE)
+  c.deps.scheduleTimers.expect(0)
+  await until('all have fired', () => ids.every((id) => first.includes(id)))
+  stop()
+  assert.deepEqual(
+    first.filter((id) => ids.includes(id)),
+    ids.toReversed(),
+  )
+})
+
+test('why tells of a tick that is late', async () => {
+  const { slug } = await aWorkflow(c)
+  const late = await aSchedule(c, { workflow: slug, rate: '1h' })
+  const now = await nowOf(c)
+  // It is looked at later.
+  await c.db`
+    update schedules
+    set next_at = to_timestamp(${(now - 10 * MINUTE) / 1000}::float8),
+        due_at = to_timestamp(${(now + 600 * MINUTE) / 1000}::float8)
+    where id = ${late.id}`
+  const { code, message } = await whyOf(c, late)
+  assert.equal(code, 'TICKS')
+  assert.match(message, /^It starts runs, but its tick of \S+ is \d{3} s late/)
 })

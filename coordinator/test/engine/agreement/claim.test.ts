@@ -199,6 +199,7 @@ test('claims at once, of runs that are cancelled and run out of time, give each 
     const moves = [cancelThese(c.deps, raced('cancel'), { by: 'test', reason: '' }), fireDue(c.deps)]
     const claimed = (await Promise.all(claims)).flat()
     await Promise.all(moves)
+    await c.deps.timersBehind.ends.idle()
     assertSound(asked, pool, claimed, { before, now: await known(pool.runs) })
   })
 })

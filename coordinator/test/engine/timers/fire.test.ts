@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { fireDue } from '../../../engine/commit/fire.ts'
-import { upcoming } from '../../../engine/store/timers.ts'
+import { type PassedOver, upcoming } from '../../../engine/store/timers.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
 import { asks, goesOn, identity, parked, said, sleeps, wakeOf } from '../../_kit/journal.ts'
-import { until } from '../../_kit/until.ts'
+import { until, untilPolled } from '../../_kit/until.ts'
 import { aWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -85,7 +86,12 @@ test('large default answers that are due at once are given a few at a time', asy
   for (const [i, question] of questions.entries()) await link.report(offer, i + 2, question)
   await link.report(offer, 12, parked('input'))
   await c.db`update timers set due_at = now() where run_id = ${offer.run} and kind = 'input'`
-  await fireDue(c.deps)
+  c.deps.timers.expect(0)
+  // The other coordinator takes some of them.
+  await untilPolled('all are over', async () => {
+    const open = await c.db`select from journal where run_id = ${offer.run} and state = 'open'`
+    return open.length === 0
+  })
   const commits = await c.db<{ bytes: number }[]>`
     select sum(octet_length(result))::float8 as bytes
     from journal
@@ -191,6 +197,39 @@ test('orgs take turns at what is due, and each its most overdue first', async ()
       left.filter(({ runId }) => runId.startsWith('run_q') || runId === 'run_later').map(({ inMs }) => inMs > 0),
       [false, true],
     )
+    throw rollback
+  })
+  await assert.rejects(looking, rollback)
+})
+
+// No sleep of an org ended for 70 s, behind 3,000 of its runs whose time was over.
+test('what is passed over hides nothing that is due later', async () => {
+  const rollback = new Error('nothing of it stays')
+  const looking = c.db.begin(async (tx) => {
+    await tx`
+      insert into timers (run_id, org_id, kind, n, due_at)
+      select 'run_' || kind, 'org_loud', kind, n, now() - interval '1 hour' + n * interval '1 second'
+      from unnest(array['wall-timeout', 'queue-timeout', 'input']) as kind, generate_series(1, 100) as n`
+    await tx`
+      insert into timers (run_id, org_id, kind, n, due_at)
+      values ('run_busy', 'org_loud', 'sleep', 1, now() - interval '1 minute'),
+             ('run_last', 'org_loud', 'sleep', 1, now()),
+             ('run_other', 'org_quiet', 'wall-timeout', 1, now()),
+             ('run_asks', 'org_quiet', 'input', 1, now() + interval '1 second')`
+    const found = async (passed: Partial<PassedOver>) => {
+      const nothing = { endsOf: [], endsOfRuns: [], questionsOf: [], runs: [] }
+      const timers = await upcoming(tx as never, 10, { ...nothing, ...passed })
+      return [...new Set(timers.map(({ runId }) => runId))].filter((id) => id !== 'run_asks').toSorted()
+    }
+    const loud = ['org_loud' as OrgId]
+    assert.deepEqual(await found({}), ['run_input', 'run_other', 'run_queue-timeout', 'run_wall-timeout'])
+    assert.deepEqual(await found({ endsOf: loud }), ['run_input', 'run_other'])
+    assert.deepEqual(await found({ questionsOf: loud }), ['run_other', 'run_queue-timeout', 'run_wall-timeout'])
+    const both = { endsOf: loud, questionsOf: loud }
+    assert.deepEqual(await found(both), ['run_busy', 'run_last', 'run_other'])
+    assert.deepEqual(await found({ ...both, runs: ['run_busy' as RunId] }), ['run_last', 'run_other'])
+    const endsOfRuns = ['run_wall-timeout', 'run_queue-timeout', 'run_busy'] as RunId[]
+    assert.deepEqual(await found({ questionsOf: loud, endsOfRuns }), ['run_busy', 'run_last', 'run_other'])
     throw rollback
   })
   await assert.rejects(looking, rollback)

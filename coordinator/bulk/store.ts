@@ -113,10 +113,10 @@ export function list(db: Db, orgId: OrgId, { status, before, limit }: JobPage): 
 export async function addFound(
   tx: Tx,
   job: Pick<JobRow, 'id' | 'listedTo' | 'dryRun'>,
-  found: { ids: readonly RunId[]; isAll: boolean },
+  found: { ids: readonly RunId[]; lookedTo: string | undefined; isAll: boolean },
 ): Promise<boolean> {
   const { ids, isAll } = found
-  const listedTo = ids.at(-1) ?? job.listedTo
+  const listedTo = found.lookedTo ?? job.listedTo
   const rows = await tx`
     update bulk_jobs
     set listed_to = ${listedTo}, is_listed = ${isAll}, matched = matched + ${ids.length}

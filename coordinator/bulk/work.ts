@@ -6,7 +6,7 @@ import type { WorkflowId } from '@windlass/shared/ids.ts'
 import { record } from '../audit/record.ts'
 import type { Db } from '../db/client.ts'
 import { type BulkTurn, type Jobs, TURN_MS } from '../jobs/queue.ts'
-import { listRunIds } from '../runs/read.ts'
+import { searchRuns } from '../runs/read.ts'
 import { type CancelPieceDeps, cancelPiece } from './cancel-piece.ts'
 import { type RetryPieceDeps, retryPiece } from './retry-piece.ts'
 import type { JobRow } from './row.ts'
@@ -20,6 +20,9 @@ export type BulkDeps = CancelPieceDeps & RetryPieceDeps & { log: Log }
 const AGAIN_MS = 15_000
 /** Found by one statement. */
 const FOUND_AT_ONCE = 1000
+/** Runs at which one statement looks: as many as it can in about this time, of few at the beginning of each turn. */
+const LOOKED_AT = { first: 500, least: 100, most: 20_000 }
+const STRETCH_MS = 200
 
 type Turn = 'over' | 'goes on' | 'failed'
 
@@ -49,11 +52,13 @@ export async function workOnOldTurn({ db }: { db: Db }, { jobId }: Jobs['runs:bu
 /** One turn of a job. Two of one job at once do each piece once. */
 export async function workOnBulk(deps: BulkDeps, jobId: JobId): Promise<Turn> {
   const since = performance.now()
+  let lookAt = LOOKED_AT.first
   do {
     const job = await store.find(deps.db, jobId)
     if (!job || job.finishedAt !== null || (await end(deps, job))) return 'over'
     try {
-      await (job.isListed ? actOnPiece(deps, job) : findPiece(deps.db, job))
+      if (job.isListed) await actOnPiece(deps, job)
+      else lookAt = await findPiece(deps.db, job, lookAt)
     } catch (error) {
       deps.log.warn('bulk.failed', { jobId, error })
       return 'failed'
@@ -63,21 +68,29 @@ export async function workOnBulk(deps: BulkDeps, jobId: JobId): Promise<Turn> {
   return 'goes on'
 }
 
-/** Runs that are older than those found before. */
-async function findPiece(db: Db, job: JobRow): Promise<void> {
+/**
+ * Runs that are older than those looked at before. Answers at how many the next stretch looks: one that takes long, as
+ * on a cold disk, would hold a worker beyond its turn.
+ */
+async function findPiece(db: Db, job: JobRow, most: number): Promise<number> {
   const { orgId, kind, filter, createdAt, listedTo } = job
   const { workflow, createdBefore, status, all: _, ...rest } = filter
-  const ids = await listRunIds(db, {
+  const ask = {
     ...rest,
     orgId,
     status: (status ?? RUN_STATUSES).filter((one) => isTakenBy(kind, one)),
     workflowId: workflow as WorkflowId | undefined,
-    root: kind === 'bulk-retry' ? true : undefined,
+    root: kind === 'bulk-retry' ? (true as const) : undefined,
     createdBefore: Math.min(createdBefore ?? Infinity, createdAt.getTime()),
     before: listedTo ?? undefined,
     limit: FOUND_AT_ONCE,
-  })
-  await db.begin((tx) => store.addFound(tx, job, { ids, isAll: ids.length < FOUND_AT_ONCE }))
+  }
+  const since = performance.now()
+  const found = await searchRuns(db, ask, most)
+  const tookMs = performance.now() - since
+  await db.begin((tx) => store.addFound(tx, job, found))
+  if (tookMs > STRETCH_MS) return Math.max(LOOKED_AT.least, Math.round(most / 2))
+  return tookMs < STRETCH_MS / 2 ? Math.min(LOOKED_AT.most, most * 2) : most
 }
 
 function actOnPiece(deps: BulkDeps, job: JobRow): Promise<void> {

@@ -49,6 +49,13 @@ export async function underWay(sql: Sql, job: Pick<NewJob, 'orgId' | 'kind' | 'd
   return row?.id
 }
 
+/** Those among them that have not ended. */
+export async function unfinished(sql: Sql, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await sql<{ id: string }[]>`
+    select id from bulk_jobs where id = any(${[...ids]}) and finished_at is null`
+  return new Set(rows.map(({ id }) => id))
+}
+
 const jobs = (sql: Sql) => sql`
   select j.id, j.org_id, o.slug as org, j.kind, j.filter, j.dry_run, j.reason, j.author, j.status, j.error, j.listed_to,
          j.is_listed, j.matched, j.done, j.failed, j.created_at, j.deadline_at, j.finished_at,
@@ -106,10 +113,10 @@ export function list(db: Db, orgId: OrgId, { status, before, limit }: JobPage): 
 export async function addFound(
   tx: Tx,
   job: Pick<JobRow, 'id' | 'listedTo' | 'dryRun'>,
-  found: { ids: readonly RunId[]; isAll: boolean },
+  found: { ids: readonly RunId[]; lookedTo: string | undefined; isAll: boolean },
 ): Promise<boolean> {
   const { ids, isAll } = found
-  const listedTo = ids.at(-1) ?? job.listedTo
+  const listedTo = found.lookedTo ?? job.listedTo
   const rows = await tx`
     update bulk_jobs
     set listed_to = ${listedTo}, is_listed = ${isAll}, matched = matched + ${ids.length}

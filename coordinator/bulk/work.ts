@@ -5,56 +5,92 @@ import { probe } from '@windlass/shared/probe.ts'
 import type { WorkflowId } from '@windlass/shared/ids.ts'
 import { record } from '../audit/record.ts'
 import type { Db } from '../db/client.ts'
-import { TURN_MS } from '../jobs/queue.ts'
-import { listRunIds } from '../runs/read.ts'
+import { type BulkTurn, type Jobs, TURN_MS } from '../jobs/queue.ts'
+import { searchRuns } from '../runs/read.ts'
 import { type CancelPieceDeps, cancelPiece } from './cancel-piece.ts'
 import { type RetryPieceDeps, retryPiece } from './retry-piece.ts'
 import type { JobRow } from './row.ts'
 import { isTakenBy } from './start.ts'
 import * as store from './store.ts'
-import { enqueueTurn } from './turns.ts'
+import { enqueueTurns, inOrder, putOff } from './turns.ts'
 
 export type BulkDeps = CancelPieceDeps & RetryPieceDeps & { log: Log }
 
-/** A turn takes its successor along, for the case that its process is killed. */
-const SUCCESSOR_MS = 15_000
+/** A turn that has failed comes again after this time. One whose process was killed does by itself. */
+const AGAIN_MS = 15_000
 /** Found by one statement. */
 const FOUND_AT_ONCE = 1000
+/** Runs at which one statement looks: as many as it can in about this time, of few at the beginning of each turn. */
+const LOOKED_AT = { first: 500, least: 100, most: 20_000 }
+const STRETCH_MS = 200
+
+type Turn = 'over' | 'goes on' | 'failed'
+
+/** A turn of the first of these jobs of one org that has not ended. The others come next, and then it again. */
+export async function workOnTurns(deps: BulkDeps, given: readonly BulkTurn[]): Promise<void> {
+  const all = inOrder(given)
+  const unfinished = await store.unfinished(
+    deps.db,
+    all.map(({ jobId }) => jobId),
+  )
+  const [first, ...others] = all.filter(({ jobId }) => unfinished.has(jobId))
+  if (!first) return
+  const turn = await workOnBulk(deps, first.jobId as JobId)
+  await deps.db.begin(async (tx) => {
+    await enqueueTurns(tx, turn === 'goes on' ? [...others, first] : others, 0)
+    // It is tried again, until the deadline.
+    if (turn === 'failed') await putOff(tx, first, AGAIN_MS)
+  })
+}
+
+/** Versions before this one have left a turn for each job. */
+export async function workOnOldTurn({ db }: { db: Db }, { jobId }: Jobs['runs:bulk']): Promise<void> {
+  const job = await store.find(db, jobId as JobId)
+  if (job) await db.begin((tx) => enqueueTurns(tx, [{ orgId: job.orgId, jobId }], 0))
+}
 
 /** One turn of a job. Two of one job at once do each piece once. */
-export async function workOnBulk(deps: BulkDeps, jobId: JobId): Promise<void> {
-  await deps.db.begin((tx) => enqueueTurn(tx, jobId, SUCCESSOR_MS))
+export async function workOnBulk(deps: BulkDeps, jobId: JobId): Promise<Turn> {
   const since = performance.now()
+  let lookAt = LOOKED_AT.first
   do {
     const job = await store.find(deps.db, jobId)
-    if (!job || job.finishedAt !== null || (await end(deps, job))) return
+    if (!job || job.finishedAt !== null || (await end(deps, job))) return 'over'
     try {
-      await (job.isListed ? actOnPiece(deps, job) : findPiece(deps.db, job))
+      if (job.isListed) await actOnPiece(deps, job)
+      else lookAt = await findPiece(deps.db, job, lookAt)
     } catch (error) {
-      // The successor tries again, until the deadline.
       deps.log.warn('bulk.failed', { jobId, error })
-      return
+      return 'failed'
     }
     probe('bulk.piece', { jobId })
   } while (performance.now() - since < TURN_MS)
-  await deps.db.begin((tx) => enqueueTurn(tx, jobId, 0))
+  return 'goes on'
 }
 
-/** Runs that are older than those found before. */
-async function findPiece(db: Db, job: JobRow): Promise<void> {
+/**
+ * Runs that are older than those looked at before. Answers at how many the next stretch looks: one that takes long, as
+ * on a cold disk, would hold a worker beyond its turn.
+ */
+async function findPiece(db: Db, job: JobRow, most: number): Promise<number> {
   const { orgId, kind, filter, createdAt, listedTo } = job
   const { workflow, createdBefore, status, all: _, ...rest } = filter
-  const ids = await listRunIds(db, {
+  const ask = {
     ...rest,
     orgId,
     status: (status ?? RUN_STATUSES).filter((one) => isTakenBy(kind, one)),
     workflowId: workflow as WorkflowId | undefined,
-    root: kind === 'bulk-retry' ? true : undefined,
+    root: kind === 'bulk-retry' ? (true as const) : undefined,
     createdBefore: Math.min(createdBefore ?? Infinity, createdAt.getTime()),
     before: listedTo ?? undefined,
     limit: FOUND_AT_ONCE,
-  })
-  await db.begin((tx) => store.addFound(tx, job, { ids, isAll: ids.length < FOUND_AT_ONCE }))
+  }
+  const since = performance.now()
+  const found = await searchRuns(db, ask, most)
+  const tookMs = performance.now() - since
+  await db.begin((tx) => store.addFound(tx, job, found))
+  if (tookMs > STRETCH_MS) return Math.max(LOOKED_AT.least, Math.round(most / 2))
+  return tookMs < STRETCH_MS / 2 ? Math.min(LOOKED_AT.most, most * 2) : most
 }
 
 function actOnPiece(deps: BulkDeps, job: JobRow): Promise<void> {

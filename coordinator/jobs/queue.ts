@@ -16,8 +16,15 @@ export interface Jobs {
   'runs:erase': { runId: string; orgId: string; most: number; after?: number }
   /** Lets in runs of an org that wait in lines with room for more than one transaction lets in. */
   'runs:admit': { orgId: string }
-  /** One turn of a job that does something to many runs. */
+  /** A turn of the first of an org's jobs that do something to many runs; the others come after it. */
+  'runs:bulkTurns': BulkTurn[]
+  /** The same for one job: versions before this one have left such jobs. */
   'runs:bulk': { jobId: string }
+}
+
+export interface BulkTurn {
+  orgId: string
+  jobId: string
 }
 
 /** When it comes, the run is lost if it is on this placement still. */
@@ -45,8 +52,16 @@ export interface NewJob<J extends keyof Jobs> {
   inMs: number
   /** A job with the key of an earlier one replaces it. */
   key: string
-  /** Jobs of one queue are done one after the other. */
+  /** Jobs of one queue are done one after the other. Those whose payload names an org are in the queue of the org. */
   queue?: string
+}
+
+/**
+ * Whatever their kind: an org with much to do holds one worker at a time, and the other one is there for other orgs.
+ * Narrower queues that callers name would let it hold all.
+ */
+function queueOf({ payload, queue }: Pick<NewJob<keyof Jobs>, 'payload' | 'queue'>): string | null {
+  return 'orgId' in payload ? payload.orgId : (queue ?? null)
 }
 
 /** Adds jobs inside a transaction: they exist exactly if the transaction is committed. */
@@ -60,7 +75,7 @@ export async function enqueue<J extends keyof Jobs>(tx: Tx, name: J, jobs: reado
     )
     from ${unnest(tx, 'j', jobs, {
       payload: ['text', (job) => JSON.stringify(job.payload)],
-      queue: ['text', (job) => job.queue ?? null],
+      queue: ['text', queueOf],
       inMs: 'float8',
       key: 'text',
     })}`

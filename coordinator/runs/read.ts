@@ -7,7 +7,7 @@ import type { Caller, ProgramIdentity } from '../actor.ts'
 import type { Db, Sql } from '../db/client.ts'
 import { presentRun } from '../engine/rules/run.ts'
 import * as store from './store.ts'
-import { list, listIds, type RunFilter } from './store-list.ts'
+import { list, listIds, listStretch, type RunFilter, type Stretch } from './store-list.ts'
 
 export async function getRun(
   deps: { runReads: GroupCommit<RunAddress, Run | undefined> },
@@ -35,6 +35,11 @@ export async function listRuns(deps: { db: Db }, filter: RunFilter): Promise<Run
 /** Those of the same runs. */
 export function listRunIds(sql: Sql, filter: RunFilter): Promise<RunId[]> {
   return listIds(sql, filter)
+}
+
+/** A piece of the same search, over so many runs at most. */
+export function searchRuns(sql: Sql, filter: RunFilter, most: number): Promise<Stretch> {
+  return listStretch(sql, filter, most)
 }
 
 /** JSON text of what the run was called with. */

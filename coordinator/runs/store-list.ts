@@ -36,81 +36,164 @@ export interface RunFilter {
  * Newest first: ids sort by creation. The page is made of the runs alone, and what it is shown with is joined to it
  * afterwards: planned together, the whole list may be joined and sorted for the sake of one page.
  */
-export function list(db: Db, given: RunFilter): Promise<RunRow[]> {
+export async function list(db: Db, given: RunFilter): Promise<RunRow[]> {
+  const asked = await prepare(db, given)
   return db<RunRow[]>`
-    ${readable(db, db`(${page(db, given)}) r`)}
+    ${readable(db, db`(${page(db, asked)}) r`)}
     order by r.id desc`
 }
 
 /** Only the ids of the same runs. */
 export async function listIds(db: Sql, given: RunFilter): Promise<RunId[]> {
-  const rows = await db<{ id: RunId }[]>`select r.id from (${page(db, given)}) r order by r.id desc`
+  const asked = await prepare(db, given)
+  const rows = await db<{ id: RunId }[]>`select r.id from (${page(db, asked)}) r order by r.id desc`
   return rows.map(({ id }) => id)
 }
 
-function page(db: Sql, given: RunFilter): Fragment {
+export interface Stretch {
+  ids: RunId[]
+  /** The oldest that was looked at, from which the next stretch goes on. */
+  lookedTo: string | undefined
+  isAll: boolean
+}
+
+/** The same, but it looks at so many runs at most, and not until it has found a page: among millions that takes minutes. */
+export async function listStretch(db: Sql, given: RunFilter, most: number): Promise<Stretch> {
+  const { f, start, range } = await prepare(db, given)
+  const [row] = await db<[{ ids: RunId[]; lookedTo: string | null; looked: number }]>`
+    with looked as materialized (
+      select ${start.id} as id
+      from ${start.from}
+      where ${range.where}
+      ${start.also ?? db``}
+      order by ${range.order}
+      limit ${most}
+    ),
+    found as materialized (
+      select r.id
+      from (select id from looked offset 0) l
+      cross join lateral (${runById(db, db`l.id`)}) r
+      where true
+      ${others(db, f, start)}
+      limit ${f.limit}
+    )
+    select array(select distinct id from found order by id desc) as ids, (select min(id) from looked) as looked_to,
+           (select count(*)::int from looked) as looked`
+  const isFull = row.ids.length >= f.limit
+  const lookedTo = (isFull ? row.ids.at(-1) : row.lookedTo) ?? undefined
+  return { ids: row.ids, lookedTo, isAll: !isFull && row.looked < most }
+}
+
+interface Asked {
+  f: RunFilter
+  start: Start
+  range: ReturnType<typeof newest>
+}
+
+/** In an object, as a piece of a statement is a promise of its rows. */
+async function prepare(db: Sql, given: RunFilter): Promise<Asked> {
   // What leads to runs of these statuses leads to the blocked ones: a run keeps the status in which it waited.
   const status = given.blocked ? (given.status ?? [...SUSPENDED]) : given.status
   const f = { ...given, status, deleted: given.deleted ?? false }
-  const start = startOf(db, f)
+  const start = await startOf(db, f)
   const bounds = idBounds('run', { before: f.before, since: f.createdAfter, until: f.createdBefore })
-  const { where, order } = newest(db, { ...start, ...bounds })
-  const others = filters(db, f).filter(([name]) => !start.stands.includes(name))
+  return { f, start, range: newest(db, { ...start, ...bounds }) }
+}
+
+function page(db: Sql, { f, start, range }: Asked): Fragment {
   return db`
     select r.*
-    from ${start.from ?? db`runs r`}
-    where ${where}
+    from ${start.from}
+    ${start.isApart ? db`cross join lateral (${runById(db, start.id)}) r` : db``}
+    where ${range.where}
     ${start.also ?? db``}
-    ${others.reduce((list, [, condition]) => db`${list} and ${condition}`, db``)}
-    order by ${order}
+    ${start.counts ?? db``}
+    ${others(db, f, start)}
+    order by ${range.order}
     limit ${f.limit}`
+}
+
+/** The filters for which the start does not stand. */
+function others(sql: Sql, f: RunFilter, { stands }: Start): Fragment {
+  const conditions = filters(sql, f).filter(([name]) => !stands.includes(name))
+  return conditions.reduce((all, [, condition]) => sql`${all} and ${condition}`, sql``)
 }
 
 interface Start extends Omit<Newest, 'after' | 'before'> {
   /** For these filters. */
   stands: readonly (keyof RunFilter)[]
-  /** Where the list is kept apart from the runs. */
-  from?: Fragment
+  from: Fragment
+  /** Whether this list is kept apart from the runs. */
+  isApart?: true
   /** What the condition of an index wants to hear. */
   also?: Fragment
+  /** Of what stands there twice, the one that counts. */
+  counts?: Fragment
 }
 
-/** What leads to the runs: reading in its order ends with the page, however rare they are among the others. */
 const isId = (trigger: string) => trigger.includes('_')
 
-function startOf(sql: Sql, f: RunFilter): Start {
-  const { orgId, parentRunId, tag, status, workflowId, environment, trigger } = f
+/** What leads to the runs: reading in its order ends with the page, however rare they are among the others. */
+async function startOf(sql: Sql, f: RunFilter): Promise<Start> {
+  const { status } = f
+  const named = startOfNamed(sql, f)
+  if (!status || status.includes('completed')) return named ?? startOfOrg(sql, f)
+  // A tag or a trigger that very many runs have leads to as many that are completed.
+  return named && (named.isNarrow || (await isShort(sql, named))) ? named : startOfStatus(sql, f, status)
+}
+
+/** A list that is as long is read to its end in a tenth of a second. */
+const SHORT = 10_000
+
+async function isShort(sql: Sql, start: Start): Promise<boolean> {
+  const { where, order } = newest(sql, start)
+  const [{ isShort: short }] = await sql<[{ isShort: boolean }]>`
+    select count(*) < ${SHORT}::int as is_short
+    from (select from ${start.from} where ${where} ${start.also ?? sql``} order by ${order} limit ${SHORT}) l`
+  return short
+}
+
+/** Where the filter names something that has a list of its runs. Narrow: few have it, or nothing else leads there. */
+function startOfNamed(sql: Sql, f: RunFilter): (Start & { isNarrow?: true }) | undefined {
+  const { orgId, parentRunId, tag, trigger } = f
   const id = sql`r.id`
   if (f.deleted) {
-    const from = sql`runs_deleted d cross join lateral (${runById(sql, sql`d.run_id`)}) r`
-    return { stands: ['orgId', 'deleted'], from, columns: [sql`d.org_id`], values: [orgId], id: sql`d.run_id` }
+    const [from, columns] = [sql`runs_deleted d`, [sql`d.org_id`]]
+    const stands = ['orgId', 'deleted'] as const
+    return { stands, from, isApart: true, columns, values: [orgId], id: sql`d.run_id`, isNarrow: true }
   }
+  const from = sql`runs r`
   if (parentRunId !== undefined) {
     const also = sql`and r.parent_run_id is not null`
-    return { stands: ['parentRunId'], columns: [sql`r.parent_run_id`], values: [parentRunId], id, also }
+    const columns = [sql`r.parent_run_id`]
+    return { stands: ['parentRunId'], from, columns, values: [parentRunId], id, also, isNarrow: true }
   }
   if (tag !== undefined) {
-    const from = sql`run_tags t cross join lateral (${runById(sql, sql`t.run_id`)}) r`
-    return { stands: ['tag'], from, columns: [sql`t.org_id`, sql`t.tag`], values: [orgId, tag], id: sql`t.run_id` }
+    const columns = [sql`t.org_id`, sql`t.tag`]
+    return { stands: ['tag'], from: sql`run_tags t`, isApart: true, columns, values: [orgId, tag], id: sql`t.run_id` }
   }
-  if (trigger !== undefined && isId(trigger)) {
-    const also = sql`and r.trigger_kind in ('schedule', 'webhook', 'connection')`
-    return { stands: ['trigger'], columns: [sql`r.trigger_id`], values: [trigger], id, also }
-  }
-  if (status && !status.includes('completed')) {
-    const from = sql`(${notCompleted(sql, orgId, status)}) s cross join lateral (${runById(sql, sql`s.id`)}) r`
-    const also = sql`and s.is_over = (r.finished_at is not null)`
-    return { stands: ['orgId'], from, also, columns: [sql`s.org_id`], values: [orgId], id: sql`s.id` }
-  }
+  if (trigger === undefined || !isId(trigger)) return undefined
+  const also = sql`and r.trigger_kind in ('schedule', 'webhook', 'connection')`
+  return { stands: ['trigger'], from, columns: [sql`r.trigger_id`], values: [trigger], id, also }
+}
+
+function startOfStatus(sql: Sql, { orgId }: RunFilter, status: readonly RunStatus[]): Start {
+  const from = sql`(${notCompleted(sql, orgId, status)}) s`
+  const counts = sql`and s.is_over = (r.finished_at is not null)`
+  return { stands: ['orgId'], from, isApart: true, counts, columns: [sql`s.org_id`], values: [orgId], id: sql`s.id` }
+}
+
+function startOfOrg(sql: Sql, { orgId, workflowId, environment }: RunFilter): Start {
+  const [from, id] = [sql`runs r`, sql`r.id`]
   if (workflowId !== undefined)
-    return { stands: ['workflowId'], columns: [sql`r.workflow_id`], values: [workflowId], id }
-  const org = { columns: [sql`r.org_id`], values: [orgId], id }
+    return { stands: ['workflowId'], from, columns: [sql`r.workflow_id`], values: [workflowId], id }
+  const org = { from, columns: [sql`r.org_id`], values: [orgId], id }
   if (environment === undefined) return { ...org, stands: ['orgId'] }
   return {
+    ...org,
     stands: ['orgId', 'environment'],
     columns: [...org.columns, sql`r.environment`],
     values: [orgId, environment],
-    id,
     also: sql`and r.environment is not null`,
   }
 }

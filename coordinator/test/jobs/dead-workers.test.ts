@@ -21,7 +21,7 @@ const jobs = async () => {
 
 /** As if a worker had been killed in the middle of it so long ago. */
 async function lockedBy(worker: string, key: string, agoMs: number): Promise<void> {
-  const job = { payload: { orgId: 'org_x', runs: [{ runId: 'run_x', epoch: 1 }] }, inMs: 3_600_000, key, queue: worker }
+  const job = { payload: { orgId: worker, runs: [{ runId: 'run_x', epoch: 1 }] }, inMs: 3_600_000, key }
   await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', [job]))
   await c.db`
     with job as (
@@ -40,10 +40,9 @@ test('a job of a worker that was killed is done by another, and its queue goes o
   await lockedBy('gone', 'locked-long', 121_000)
   await lockedBy('works', 'locked-now', 1000)
   const behind = {
-    payload: { orgId: 'org_x', runs: [{ runId: 'run_x', epoch: 1 }] },
+    payload: { orgId: 'gone', runs: [{ runId: 'run_x', epoch: 1 }] },
     inMs: 0,
     key: 'behind',
-    queue: 'gone',
   }
   await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', [behind]))
   assert.deepEqual(await jobs(), ['behind', 'locked-long', 'locked-now'])

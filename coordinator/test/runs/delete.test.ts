@@ -76,7 +76,7 @@ test('one job erases the logs of an org, and jobs of others have a worker', asyn
   const underWay = async () => {
     const rows = await c.db`
       select from graphile_worker.jobs
-      where queue_name = ${`erase:${c.orgId}`} and locked_at is not null`
+      where queue_name = ${c.orgId} and task_identifier = 'runs:eraseDeleted' and locked_at is not null`
     return rows.length
   }
   await c.db.begin(async (tx) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { list, type RunFilter } from '../../runs/store-list.ts'
+import { list, listStretch, type RunFilter } from '../../runs/store-list.ts'
 import { moveMark } from '../../engine/sweep/mark.ts'
 import { anOrg, aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { indexBlocksRead, rowsRead } from '../_kit/rows-read.ts'
@@ -45,6 +45,50 @@ test('a page reads about as many runs as it shows, whatever is asked for and how
   const either = await rowsOf({ status: ['failed', 'cancelled', 'queued', 'running'] })
   assert.deepEqual([either.found, either.read <= 51 + waiting], [51, true])
   assert.deepEqual(await rowsOf({ status: ['running'] }), { found: 0, read: waiting })
+})
+
+test('what is rare among very many runs with a tag is found by its status', async () => {
+  assert.deepEqual(await rowsOf({ tag: 'nightly', status: ['queued', 'running'] }), { found: 0, read: 1 })
+  const { read } = await rowsOf({ tag: 'nightly', status: ['cancelled'] })
+  assert.equal(read, RUNS / ONE_IN.cancelled)
+  // And the other way round.
+  const rareTag = RUNS / ONE_IN.rareTag
+  assert.deepEqual(await rowsOf({ tag: 'rare', status: ['failed'] }), { found: 0, read: rareTag })
+})
+
+test('a search in stretches looks at so many runs each time, and finds the same', async () => {
+  const most = 2000
+  const search = async (filter: Partial<RunFilter>) => {
+    const ids: string[] = []
+    for (let before: string | undefined, rounds = 1; ; rounds++) {
+      const ask = { orgId: c.orgId, limit: 1000, ...filter, before }
+      const { read } = await rowsRead(c.db, 'runs', async (db) => {
+        const found = await listStretch(db, ask, most)
+        ids.push(...found.ids)
+        before = found.isAll ? undefined : found.lookedTo
+        return []
+      })
+      assert.ok(read <= 2 * most, `${read} rows of one stretch`)
+      if (before === undefined) return { ids, rounds }
+    }
+  }
+  const none = await search({ tag: 'nightly', environment: 'none' })
+  assert.deepEqual(none.ids, [])
+  assert.ok(none.rounds >= RUNS / ONE_IN.tag / most, `${none.rounds} rounds`)
+  for (const filter of [
+    { tag: 'nightly' },
+    { status: ['failed', 'cancelled'], root: true },
+    { status: ['queued'], tag: 'nightly' },
+    { workflowId: rare.id },
+    { environment: 'none' },
+    {},
+  ] as Partial<RunFilter>[]) {
+    const all = await list(c.db, { orgId: c.orgId, limit: RUNS, ...filter })
+    assert.deepEqual(
+      (await search(filter)).ids,
+      all.map(({ id }) => id),
+    )
+  }
 })
 
 test('a list of unfinished runs does not walk through the index of those that have ended', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
+import { workOnBulk } from '../../../bulk/work.ts'
 import { admit, MOST_ADMITTED } from '../../../engine/store/concurrency.ts'
 import { forgottenWaiters } from '../../../engine/store/orphans.ts'
 import { aCoordinator, aRun, type TestCoordinator } from '../../_kit/coordinator.ts'
@@ -63,18 +64,18 @@ test('many lines that move at once let in no more than one would, and a job lets
     return count
   }
   const forgotten = async () => (await forgottenWaiters(c.db, { after: '', limit: 1000 })).findings
-  const job = `admit:${c.orgId}`
-  // Nobody but the transaction of the cancel lets anybody in meanwhile.
+  // Jobs of the org are held up: nobody but the transaction of the cancel lets anybody in meanwhile.
   await c.db`
-    insert into graphile_worker._private_job_queues (queue_name, locked_at, locked_by) values (${job}, now(), 'a test')`
+    insert into graphile_worker._private_job_queues (queue_name, locked_at, locked_by) values (${c.orgId}, now(), 'a test')`
   assert.equal(await waiting(), lines * each)
-  await c.call(ops.runs.bulkCancel, { org: c.org, filter: { workflow: slug } })
+  const { job } = await c.call(ops.runs.bulkCancel, { org: c.org, filter: { workflow: slug } })
+  await workOnBulk(c.deps, job.id)
   await untilPolled('the first of them are in', async () => (await waiting()) < lines * each)
   // The last statement may let in one of each line.
   assert.ok((await waiting()) > lines * each - 2048 - lines, `${await waiting()} wait still`)
   assert.deepEqual(await forgotten(), [], 'a job is to let them in')
   await c.db`
-    update graphile_worker._private_job_queues set locked_at = null, locked_by = null where queue_name = ${job}`
+    update graphile_worker._private_job_queues set locked_at = null, locked_by = null where queue_name = ${c.orgId}`
   await untilPolled('all of them are in', async () => (await waiting()) === 0)
   assert.equal((await c.db`select from concurrency_rest`).length, 0)
 })

@@ -4,8 +4,8 @@ import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Enclosure } from '../../isolation/enclosure.ts'
 import { MARKER } from '../../os/environment.ts'
 import { launch, type Exit } from '../../os/process.ts'
-import { MOST_BYTES } from '../program/frame-limits.ts'
-import { createFrameReader, encodeMessage, type Frame } from '../program/frames.ts'
+import { WITHOUT_RUN } from '../program/frame-limits.ts'
+import { createFrameReader, encodeMessage, type Frame, type MostBytes } from '../program/frames.ts'
 import { signal } from '../../os/end-processes.ts'
 import { readInTurns } from './read-in-turns.ts'
 
@@ -13,6 +13,8 @@ export type RawStream = 'stdout' | 'stderr'
 
 /** Whoever executes a run in the process hears what it says. */
 export interface HostListener {
+  /** What it takes. */
+  readonly mostBytes: MostBytes
   /** At least one. */
   frames(frames: Frame[]): void
   /** What bypassed JavaScript's streams: native children, mostly. */
@@ -93,8 +95,8 @@ export interface HostLines extends Pick<HostOptions, 'enclosure' | 'marker'> {
 /** A process that is there, by what leads to it. */
 export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...options }: HostLines): HostProcess {
   const sources = [frames, ...Object.values(raw)]
-  const read = createFrameReader(MOST_BYTES)
   let listener: HostListener | null = null
+  const read = createFrameReader(() => listener?.mostBytes ?? WITHOUT_RUN)
   let ready = false
   let exited = false
   let tainted = false
@@ -105,13 +107,14 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     probe('process.ready', { pid })
   }
   const onFrames = (chunk: Buffer) => {
+    const { frames: found, broken } = read(chunk)
     try {
-      const found = read(chunk)
       // Of a large frame most chunks complete nothing.
-      if (found.length === 0) return
-      if (listener) listener.frames(found)
-      else if (found.some((frame) => frame.name !== 'ready')) tainted = true
-      else onReady()
+      if (found.length > 0) {
+        if (listener) listener.frames(found)
+        else onReady()
+      }
+      if (broken) throw broken
     } catch (error) {
       frames.destroy()
       tainted = true

@@ -34,8 +34,17 @@ export class BrokenFrame extends Error {
   override readonly name = 'BrokenFrame'
 }
 
+/** What a frame may have, by its kind. None of another kind is taken. */
+export type MostBytes = Readonly<Partial<Record<FrameName, number>>>
+
+export interface FramesRead {
+  frames: Frame[]
+  /** What follows them is no frame, or none that is taken: nothing more can be read. */
+  broken?: unknown
+}
+
 /** Cuts what arrives into frames. At most one frame is held, and none larger than `mostBytes` has for its kind. */
-export function createFrameReader(mostBytes: Readonly<Record<FrameName, number>>): (chunk: Buffer) => Frame[] {
+export function createFrameReader(mostBytes: () => MostBytes): (chunk: Buffer) => FramesRead {
   let parts: Buffer[] = []
   let held = 0
   let wanted = HEADER_BYTES
@@ -44,18 +53,22 @@ export function createFrameReader(mostBytes: Readonly<Record<FrameName, number>>
     parts.push(chunk)
     held += chunk.length
     // A large frame comes in many pieces: they are joined once, when it is there.
-    if (held < wanted) return []
+    if (held < wanted) return { frames: [] }
     let rest = parts.length === 1 ? chunk : Buffer.concat(parts)
     const frames: Frame[] = []
-    for (;;) {
-      wanted = rest.length < HEADER_BYTES ? HEADER_BYTES : HEADER_BYTES + payloadBytes(rest, mostBytes)
-      if (rest.length < wanted) break
-      frames.push(readFrame(rest, wanted))
-      rest = rest.subarray(wanted)
+    try {
+      for (;;) {
+        wanted = rest.length < HEADER_BYTES ? HEADER_BYTES : HEADER_BYTES + payloadBytes(rest, mostBytes())
+        if (rest.length < wanted) break
+        frames.push(readFrame(rest, wanted))
+        rest = rest.subarray(wanted)
+      }
+    } catch (broken) {
+      return { frames, broken }
     }
     parts = rest.length === 0 ? [] : [rest]
     held = rest.length
-    return frames
+    return { frames }
   }
 }
 
@@ -63,10 +76,12 @@ export function bytesOf(frames: readonly Frame[]): number {
   return frames.reduce((sum, { payload }) => sum + HEADER_BYTES + payload.length, 0)
 }
 
-function payloadBytes(buffer: Buffer, mostBytes: Readonly<Record<FrameName, number>>): number {
+function payloadBytes(buffer: Buffer, mostBytes: MostBytes): number {
   const name = nameOf(buffer)
   const bytes = buffer.readUInt32LE(1)
-  if (bytes > mostBytes[name]) throw new BrokenFrame(`a ${name} of ${bytes} bytes, ${mostBytes[name]} at most`)
+  const most = mostBytes[name]
+  if (most === undefined) throw new BrokenFrame(`a ${name}, which it does not say at this time`)
+  if (bytes > most) throw new BrokenFrame(`a ${name} of ${bytes} bytes, ${most} at most`)
   return bytes
 }
 

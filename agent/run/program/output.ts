@@ -92,6 +92,7 @@ class OutputOfProgram implements ProgramOutput {
   #message: RedactionStream | undefined
   readonly #pending = new Set<Promise<void>>()
   #isRawReplaying: boolean
+  #hasBegun: boolean
   #hasEnded = false
   #frameCount: number
   #journalCount: number
@@ -105,6 +106,7 @@ class OutputOfProgram implements ProgramOutput {
     this.#isRawReplaying = options.isReplaying()
     this.#frameCount = known?.frames ?? 0
     this.#journalCount = known?.journal ?? 0
+    this.#hasBegun = this.#frameCount > 0
     this.#knownEvents = known?.events ?? 0
   }
 
@@ -130,9 +132,9 @@ class OutputOfProgram implements ProgramOutput {
       if (this.#hasEnded) return this.#passOver(given)
       this.#hasEnded = true
     }
+    this.#count(given)
     const raw = this.#readable(given)
     const frame = redactor ? hideInFrame(redactor, raw) : raw
-    this.#count(frame)
     const at = this.#plausible(frame.at)
     const events = this.#options.onFrame(frame, at)
     const printed = frame.name === 'log' ? this.#logged(frame, raw, at) : this.#printed(frame, at)
@@ -155,7 +157,13 @@ class OutputOfProgram implements ProgramOutput {
   }
 
   #count({ name }: Frame): void {
-    if (name === 'begun') this.#frameCount = this.#journalCount = 0
+    if (name === 'ready' || name === 'begun') {
+      if (this.#hasBegun) throw new BrokenFrame(`a ${name} in the midst of a run`)
+      // It may have been booting still when it was given the run.
+      if (name === 'ready') return
+      this.#hasBegun = true
+      this.#frameCount = this.#journalCount = 0
+    }
     this.#frameCount += 1
     if (name === 'journal') this.#journalCount += 1
   }

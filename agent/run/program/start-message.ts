@@ -1,5 +1,7 @@
 import { AROUND_EVENT_BYTES, EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
 import type { StartMessage } from '@windlass/shared/wire/program.ts'
+import { OF_RUN } from './frame-limits.ts'
+import type { MostBytes } from './frames.ts'
 import type { ProgramStart } from './program.ts'
 
 const OUTPUT_BYTES = 1024 * 1024
@@ -29,4 +31,9 @@ export function startMessage(
 export function whatOutputNeeds(start: ProgramStart) {
   const { lines, redactor, eventDataBytes = UNSAID_EVENT_DATA_BYTES, outputBytes = OUTPUT_BYTES } = start
   return { lines, redactor, eventDataBytes, outputBytes }
+}
+
+/** What its frames may have. */
+export function framesOf({ outputBytes = OUTPUT_BYTES }: Pick<ProgramStart, 'outputBytes'>): MostBytes {
+  return { ...OF_RUN, returned: outputBytes }
 }

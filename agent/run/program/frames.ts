@@ -22,6 +22,8 @@ const CODE = {
 
 const NAMES = new Map(Object.entries(CODE).map(([name, code]) => [code.charCodeAt(0), name as FrameName]))
 const HEADER_BYTES = 13
+const LEAST_HELD_BYTES = 4 * 1024
+const NOTHING = Buffer.alloc(0)
 
 export interface Frame {
   name: FrameName
@@ -45,30 +47,51 @@ export interface FramesRead {
 
 /** Cuts what arrives into frames. At most one frame is held, and none larger than `mostBytes` has for its kind. */
 export function createFrameReader(mostBytes: () => MostBytes): (chunk: Buffer) => FramesRead {
-  let parts: Buffer[] = []
-  let held = 0
+  /** Of a frame that has not come whole: its bytes, and room for more up to its size. */
+  let held = NOTHING
+  let heldBytes = 0
   let wanted = HEADER_BYTES
 
-  return (chunk) => {
-    parts.push(chunk)
-    held += chunk.length
-    // A large frame comes in many pieces: they are joined once, when it is there.
-    if (held < wanted) return { frames: [] }
-    let rest = parts.length === 1 ? chunk : Buffer.concat(parts)
-    const frames: Frame[] = []
-    try {
-      for (;;) {
-        wanted = rest.length < HEADER_BYTES ? HEADER_BYTES : HEADER_BYTES + payloadBytes(rest, mostBytes())
-        if (rest.length < wanted) break
+  /** Copied, as what a read brings is an object of its own: of single bytes these are a hundred times as large. */
+  function hold(bytes: Buffer): void {
+    const size = heldBytes + bytes.length
+    if (size > held.length) {
+      const larger = Buffer.allocUnsafe(Math.min(wanted, Math.max(size, 2 * held.length, LEAST_HELD_BYTES)))
+      held.copy(larger, 0, 0, heldBytes)
+      held = larger
+    }
+    bytes.copy(held, heldBytes)
+    heldBytes = size
+  }
+
+  function cut(chunk: Buffer, frames: Frame[]): void {
+    for (let rest = chunk; ;) {
+      if (heldBytes === 0) wanted = bytesWanted(rest, mostBytes())
+      if (heldBytes === 0 && rest.length >= wanted) {
         frames.push(readFrame(rest, wanted))
         rest = rest.subarray(wanted)
+        continue
       }
+      if (rest.length === 0) return
+      const more = rest.subarray(0, wanted - heldBytes)
+      hold(more)
+      rest = rest.subarray(more.length)
+      if (heldBytes === HEADER_BYTES) wanted = bytesWanted(held, mostBytes())
+      if (heldBytes < wanted) continue
+      frames.push(readFrame(held, wanted))
+      held = NOTHING
+      heldBytes = 0
+    }
+  }
+
+  return (chunk) => {
+    const frames: Frame[] = []
+    try {
+      cut(chunk, frames)
+      return { frames }
     } catch (broken) {
       return { frames, broken }
     }
-    parts = rest.length === 0 ? [] : [rest]
-    held = rest.length
-    return { frames }
   }
 }
 
@@ -76,13 +99,15 @@ export function bytesOf(frames: readonly Frame[]): number {
   return frames.reduce((sum, { payload }) => sum + HEADER_BYTES + payload.length, 0)
 }
 
-function payloadBytes(buffer: Buffer, mostBytes: MostBytes): number {
+/** Of the frame that begins there; of its header, as long as that is not whole. */
+function bytesWanted(buffer: Buffer, mostBytes: MostBytes): number {
+  if (buffer.length < HEADER_BYTES) return HEADER_BYTES
   const name = nameOf(buffer)
   const bytes = buffer.readUInt32LE(1)
   const most = mostBytes[name]
   if (most === undefined) throw new BrokenFrame(`a ${name}, which it does not say at this time`)
   if (bytes > most) throw new BrokenFrame(`a ${name} of ${bytes} bytes, ${most} at most`)
-  return bytes
+  return HEADER_BYTES + bytes
 }
 
 function readFrame(buffer: Buffer, end: number): Frame {

@@ -53,8 +53,6 @@ interface OutputOptions {
   redactor: Redactor | undefined
   /** What the program may put into an event, in bytes of JSON. */
   eventDataBytes: number
-  /** Largest output in bytes of JSON. */
-  outputBytes: number
   pause: () => void
   resume: () => void
   /** Of a program that was taken back: what was read of it before, and how many events of what it tells again are known. */
@@ -133,7 +131,7 @@ class OutputOfProgram implements ProgramOutput {
       this.#hasEnded = true
     }
     this.#count(given)
-    const raw = this.#readable(given)
+    const raw = parseable(given)
     const frame = redactor ? hideInFrame(redactor, raw) : raw
     const at = this.#plausible(frame.at)
     const events = this.#options.onFrame(frame, at)
@@ -146,14 +144,6 @@ class OutputOfProgram implements ProgramOutput {
   #passOver(frame: Frame): ProgramEvent[] {
     this.#count(frame)
     return []
-  }
-
-  #readable(frame: Frame): Frame {
-    const { outputBytes } = this.#options
-    const bytes = frame.payload.length
-    if (frame.name === 'returned' && bytes > outputBytes)
-      throw new BrokenFrame(`an output of ${bytes} bytes, ${outputBytes} at most`)
-    return parseable(frame)
   }
 
   #count({ name }: Frame): void {

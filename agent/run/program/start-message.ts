@@ -27,13 +27,13 @@ export function startMessage(
   return { t: 'start', ...facts, journal, entries, forgotten, replay, ...locations, stays, outputBytes, eventDataBytes }
 }
 
-/** What decides how the program's output is cut into events, and what it may return. */
+/** What decides how the program's output is cut into events. */
 export function whatOutputNeeds(start: ProgramStart) {
-  const { lines, redactor, eventDataBytes = UNSAID_EVENT_DATA_BYTES, outputBytes = OUTPUT_BYTES } = start
-  return { lines, redactor, eventDataBytes, outputBytes }
+  const { lines, redactor, eventDataBytes = UNSAID_EVENT_DATA_BYTES } = start
+  return { lines, redactor, eventDataBytes }
 }
 
-/** What its frames may have. */
+/** What its frames may have, and its output with them. */
 export function framesOf({ outputBytes = OUTPUT_BYTES }: Pick<ProgramStart, 'outputBytes'>): MostBytes {
   return { ...OF_RUN, returned: outputBytes }
 }

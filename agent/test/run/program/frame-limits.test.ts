@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { FrameName } from '@windlass/shared/wire/program.ts'
 import { FIRST_WORD, OF_RUN, parseable, WITHOUT_RUN } from '../../../run/program/frame-limits.ts'
 import { BrokenFrame, createFrameReader, type Frame, type MostBytes } from '../../../run/program/frames.ts'
+import { framesOf } from '../../../run/program/start-message.ts'
 import { aRedactor } from '../../_kit/a-redactor.ts'
 import { aStage, texts } from '../programs.ts'
 
@@ -39,6 +42,47 @@ test('a frame that is too long for its kind is refused before its payload is the
   }
   assert.ok(read(OF_RUN, header('?', 1)).broken instanceof BrokenFrame)
 })
+
+test('an output is refused by what its run may return, before its payload is there', () => {
+  const most = framesOf({ outputBytes: KIB })
+  assert.deepEqual(read(most, header('R', KIB)), { frames: [] })
+  assert.match(String(read(most, header('R', KIB + 1)).broken), /a returned of 1025 bytes, 1024 at most/)
+})
+
+test('frames are the same however they are cut into reads', () => {
+  const sent = ['one', '', 'x'.repeat(9_000), '', 'two'].map((text) => {
+    const payload = Buffer.from(text)
+    return Buffer.concat([header('o', payload.length), payload])
+  })
+  const bytes = Buffer.concat(sent)
+  for (const size of [1, 2, 12, 13, 14, 100, 4_096, 9_013, bytes.length]) {
+    const readNext = createFrameReader(() => OF_RUN)
+    const texts: string[] = []
+    for (let at = 0; at < bytes.length; at += size)
+      texts.push(...readNext(bytes.subarray(at, at + size)).frames.map(({ payload }) => payload.toString()))
+    assert.deepEqual(texts, ['one', '', 'x'.repeat(9_000), '', 'two'], `${size} bytes a read`)
+  }
+})
+
+test('a frame that comes byte by byte takes little more than its size', () => {
+  const readNext = createFrameReader(() => OF_RUN)
+  readNext(header('R', 1024 * KIB))
+  const before = usedBytes()
+  const count = 200_000
+  for (let sent = 0; sent < count; sent++) readNext(Buffer.from('x'))
+  const each = (usedBytes() - before) / count
+  assert.ok(each < 10, `${each} bytes for each byte`)
+  assert.deepEqual(readNext(Buffer.alloc(1024 * KIB - count)).frames.length, 1)
+})
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+function usedBytes(): number {
+  collectGarbage()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
 
 test('only a program that is taken back says where it stands, and a process without a run that it is there', () => {
   const rejoin = header('J', KIB)

@@ -43,6 +43,8 @@ export interface HostProcess {
   isTainted(): boolean
   listen(listener: HostListener | null): void
   send(message: ProgramMessage): void
+  /** One that is encoded already. Resolves when most of it was read, or nobody will read it any more. */
+  sendBytes(message: Buffer): Promise<void>
   /** Of what it was sent. */
   unreadBytes(): number
   /**
@@ -156,6 +158,11 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     send: (message) => {
       if (messages.writable) messages.write(encodeMessage(message))
     },
+    sendBytes: (message) =>
+      new Promise((resolve) => {
+        if (messages.writable) messages.write(message, () => resolve())
+        else resolve()
+      }),
     unreadBytes: () => messages.writableLength,
     wake: () => {
       if (pid === undefined || exited || isWatching) return

@@ -25,6 +25,9 @@ const HEADER_BYTES = 13
 const LEAST_HELD_BYTES = 4 * 1024
 const NOTHING = Buffer.alloc(0)
 
+const JOURNAL_HEAD = Buffer.from(`{"t":"${'journal' satisfies ProgramMessage['t']}","records":[`)
+const JOURNAL_TAIL = Buffer.from(']}')
+
 export interface Frame {
   name: FrameName
   at: number
@@ -127,6 +130,13 @@ export function encodeMessage(message: ProgramMessage): Buffer {
   buffer.writeUInt32LE(bytes, 0)
   buffer.write(text, 4)
   return buffer
+}
+
+/** A `JournalMessage` of the JSON of its records, with commas between. */
+export function journalMessage(records: readonly Buffer[]): Buffer {
+  const message = Buffer.concat([Buffer.alloc(4), JOURNAL_HEAD, ...records, JOURNAL_TAIL])
+  message.writeUInt32LE(message.length - 4, 0)
+  return message
 }
 
 export function endedByBrokenLine(error: unknown): Ending {

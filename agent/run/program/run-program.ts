@@ -146,8 +146,8 @@ class Program implements RunningProgram {
       broken: (error) => this.#fail(endedByBrokenLine(error)),
     })
     if (this.#taken) return own.send({ t: 'resend', from: this.#taken.mark.frames })
-    own.send(startMessage(this.#start, { bundleFile, workspace: own.workspace, rejoin: this.#context.rejoin(own) }))
-    this.#steering.tellEarly()
+    const locations = { bundleFile, workspace: own.workspace, rejoin: this.#context.rejoin(own) }
+    this.#steering.start(startMessage(this.#start, locations), this.#start.journal)
   }
 
   #onFrame(frame: Frame, at: number): ProgramEvent[] {

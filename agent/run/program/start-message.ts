@@ -14,17 +14,10 @@ export function startMessage(
   locations: Pick<StartMessage, 'bundleFile' | 'workspace' | 'rejoin'>,
 ): StartMessage {
   const { runId, attempt, epoch, org, workflow, environment, trigger, inputText, variables, token } = start
-  const {
-    journal,
-    entries,
-    forgotten,
-    replay,
-    outputBytes = OUTPUT_BYTES,
-    eventDataBytes = UNSAID_EVENT_DATA_BYTES,
-  } = start
+  const { entries, forgotten, replay, outputBytes = OUTPUT_BYTES, eventDataBytes = UNSAID_EVENT_DATA_BYTES } = start
   const facts = { runId, attempt, epoch, org, workflow, environment, trigger, inputText, variables, token }
   const stays = start.process === 'reuse'
-  return { t: 'start', ...facts, journal, entries, forgotten, replay, ...locations, stays, outputBytes, eventDataBytes }
+  return { t: 'start', ...facts, entries, forgotten, replay, ...locations, stays, outputBytes, eventDataBytes }
 }
 
 /** What decides how the program's output is cut into events. */

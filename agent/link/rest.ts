@@ -6,14 +6,14 @@ import { withClock } from './clock.ts'
 import type { Clock } from './clock.ts'
 import type { Credential } from './credential.ts'
 import { createPollFetch } from './poll-fetch.ts'
-import { createSilence, textOf } from './silence.ts'
+import { createSilence, readInTurns } from './silence.ts'
 
 /** What the agent asks of the coordinator over HTTP. */
 export interface Rest {
   claims(slots: number, waitMs: number, signal: AbortSignal): Promise<Offer[]>
   bundle(digest: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>
-  /** JSON text of the records. */
-  journal(run: string, epoch: number, signal: AbortSignal): Promise<string>
+  /** JSON text of the records, given out as it comes. */
+  journal(run: string, epoch: number, signal: AbortSignal, onBytes: (bytes: Buffer) => void): Promise<void>
   /** By name, as they are now. `token` is that of the run. */
   secrets(run: string, token: string, signal: AbortSignal): Promise<Record<string, string>>
   /** Resolves when the coordinator has taken it in place of the key that signs at present. */
@@ -44,13 +44,13 @@ export function createRest(url: string, credential: Credential, clock: Clock): R
       if (!response.body) throw new Error(`The answer with bundle ${digest} has no body`)
       return response.body
     },
-    async journal(run, epoch, signal) {
+    async journal(run, epoch, signal, onBytes) {
       const silence = createSilence(JOURNAL_SILENCE_MS)
       const ends = AbortSignal.any([signal, silence.signal, AbortSignal.timeout(JOURNAL_MS)])
       try {
         const options = { signal: ends, headers: await headers() }
         const { body } = await openOp(base, runnerSurface.journal, { run, epoch }, options)
-        return await textOf(body, silence)
+        await readInTurns(body, silence, onBytes)
       } finally {
         silence.end()
       }

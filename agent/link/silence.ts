@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
 /** Fires `signal` when nothing was heard for so long. */
 export interface Silence {
   readonly signal: AbortSignal
@@ -19,15 +21,15 @@ export function createSilence(ms: number): Silence {
   }
 }
 
-/** The text of a body, of which each piece is heard. */
-export async function textOf(
+/** Each piece of a body is heard, and what else waits has its turn behind it. */
+export async function readInTurns(
   body: ReadableStream<Uint8Array> | null,
   { heard }: Pick<Silence, 'heard'>,
-): Promise<string> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of body ?? []) {
+  onBytes: (bytes: Buffer) => void,
+): Promise<void> {
+  for await (const { buffer, byteOffset, byteLength } of body ?? []) {
     heard()
-    pieces.push(piece)
+    onBytes(Buffer.from(buffer, byteOffset, byteLength))
+    await nextTurn()
   }
-  return Buffer.concat(pieces).toString()
 }

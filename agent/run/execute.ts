@@ -7,7 +7,6 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
-import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Rest } from '../link/rest.ts'
 import { fence, type FenceNeeds } from '../lease/fence.ts'
 import type { Hooks } from '../hooks/hooks.ts'
@@ -21,6 +20,7 @@ import type { Fate, AgentRun } from './agent-run.ts'
 import type { Parking } from './parking.ts'
 import type { Processes } from './hosts/processes.ts'
 import type { ProgramEvent } from './program/output.ts'
+import type { RecordedJournal } from './program/recorded-journal.ts'
 import type { ProgramStart, RunningProgram } from './program/program.ts'
 import { reportTo } from './report.ts'
 import { MOST_BYTES } from './given-secrets.ts'
@@ -79,7 +79,7 @@ export async function execute(deps: ExecuteNeeds, agentRun: AgentRun): Promise<v
 async function runProgram(
   deps: ExecuteNeeds,
   agentRun: AgentRun,
-  { bundle, journal, secrets }: { bundle: HeldBundle; journal: JournalRecord[]; secrets: RunSecrets | undefined },
+  { bundle, journal, secrets }: { bundle: HeldBundle; journal: RecordedJournal; secrets: RunSecrets | undefined },
 ): Promise<void> {
   const { run, epoch } = agentRun.offer
   const began = performance.now()
@@ -160,7 +160,7 @@ function conclude({ activity, spool }: ExecuteNeeds, { offer }: AgentRun, ending
 export function startOf(
   offer: Offer,
   bundleDir: string,
-  journal: JournalRecord[],
+  journal: RecordedJournal,
   secrets: RunSecrets | undefined,
 ): ProgramStart {
   const { run, attempt, epoch, org, workflow, environment, trigger, inputText, token } = offer

@@ -1,8 +1,8 @@
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
-import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Rest } from '../link/rest.ts'
+import { JournalSplitter, NO_JOURNAL, type RecordedJournal } from './program/recorded-journal.ts'
 
 const DEADLINE_MS = 60_000
 const BACKOFF = { firstMs: 100, capMs: 5_000 }
@@ -14,13 +14,15 @@ export async function journalOf(
   rest: Pick<Rest, 'journal'>,
   offer: Offer,
   signal: AbortSignal,
-): Promise<JournalRecord[]> {
-  if (offer.journal.text !== null) return parsed(offer.journal.text)
-  if (offer.journal.entries === 0) return []
+): Promise<RecordedJournal> {
+  if (offer.journal.text !== null) return splitInline(offer.journal.text)
+  if (offer.journal.entries === 0) return NO_JOURNAL
   const deadline = performance.now() + DEADLINE_MS
   for (let failures = 0; ; failures++) {
     try {
-      return parsed(await rest.journal(offer.run, offer.epoch, signal))
+      const splitter = new JournalSplitter()
+      await rest.journal(offer.run, offer.epoch, signal, (bytes) => splitter.push(bytes))
+      return splitter.end()
     } catch (error) {
       const waitMs = backoffMs(failures, BACKOFF)
       if (!isWorthAnotherTry(error) || signal.aborted || performance.now() + waitMs > deadline) throw error
@@ -33,8 +35,8 @@ function isWorthAnotherTry(error: unknown): boolean {
   return error instanceof ApiError && !FINAL.includes(error.code)
 }
 
-function parsed(text: string): JournalRecord[] {
-  const records: unknown = JSON.parse(text)
-  if (!Array.isArray(records)) throw new Error('the journal that the coordinator gave is no list')
-  return records as JournalRecord[]
+function splitInline(text: string): RecordedJournal {
+  const splitter = new JournalSplitter()
+  splitter.push(Buffer.from(text))
+  return splitter.end()
 }

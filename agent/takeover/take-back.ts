@@ -13,6 +13,7 @@ import type { HostProcess } from '../run/hosts/host-process.ts'
 import { AgentRun } from '../run/agent-run.ts'
 import type { AgentRuns } from '../run/agent-runs.ts'
 import type { TakenBack } from '../run/program/program.ts'
+import { NO_JOURNAL } from '../run/program/recorded-journal.ts'
 import type { Processes } from '../run/hosts/processes.ts'
 import { reportTo } from '../run/report.ts'
 import type { RunSecrets } from '../run/secrets.ts'
@@ -154,7 +155,7 @@ async function goOn(
 ): Promise<void> {
   const { offer } = agentRun
   const { countedMs, timeoutMs } = timeOf(record, mark.isParked)
-  const start = { ...startOf(offer, bundleFolder, [], secrets), timeoutMs, replay: false }
+  const start = { ...startOf(offer, bundleFolder, NO_JOURNAL, secrets), timeoutMs, replay: false }
   agentRun.restore(mark.journal)
   let committed = mark.journal
   const onJournal = (count: number) => agentRun.restore((committed += count))

@@ -4,6 +4,7 @@ import { sinceBootMs } from '../os/process-id.ts'
 import type { AgentRun } from '../run/agent-run.ts'
 import type { HostProcess, RawOutput } from '../run/hosts/host-process.ts'
 import { TIMEOUT_GRACE_MS } from '../run/program/compute-clock.ts'
+import { FIRST_WORD } from '../run/program/frame-limits.ts'
 import { rejoinIn } from '../run/program/reports.ts'
 import { createTimers } from '../run/program/timers.ts'
 import type { ProgramRecord } from './records.ts'
@@ -87,16 +88,12 @@ export function heard(host: HostProcess): Promise<Heard> {
   const raw: RawOutput[] = []
   let rawBytes = 0
   host.listen({
+    mostBytes: FIRST_WORD,
     frames([frame, ...more]) {
-      if (frame?.name === 'rejoin' && more.length === 0) {
+      if (frame && more.length === 0) {
         host.pause()
         resolve({ report: rejoinIn(frame), raw })
-      } else
-        reject(
-          new Error(
-            `it said something else than where it stands: ${[frame, ...more].map((each) => each?.name).join(', ')}`,
-          ),
-        )
+      } else reject(new Error(`it said ${more.length + 1} times where it stands`))
     },
     raw(stream, chunk) {
       raw.push({ stream, chunk })

@@ -8,7 +8,20 @@ import type { Completion, JournalRecord, SuspendKind } from './journal.ts'
  * Agent → program, descriptor 4: [length u32 LE][JSON of a `ProgramMessage`].
  * Program → agent, descriptor 3: [code u8][length u32 LE][time f64 LE, ms since the epoch][payload UTF-8].
  */
-export type ProgramMessage = StartMessage | CancelMessage | TokenMessage | WakeMessage | KeptMessage | ResendMessage
+export type ProgramMessage =
+  | JournalMessage
+  | StartMessage
+  | CancelMessage
+  | TokenMessage
+  | WakeMessage
+  | KeptMessage
+  | ResendMessage
+
+/** What is recorded of the run so far, and may be handed over: in pieces, ahead of its `start`. */
+export interface JournalMessage {
+  t: 'journal'
+  records: JournalRecord[]
+}
 
 export interface StartMessage {
   t: 'start'
@@ -34,8 +47,6 @@ export interface StartMessage {
   outputBytes: number
   /** What it may put into an event, in bytes of JSON. */
   eventDataBytes: number
-  /** What is recorded of the run so far, and may be handed over. */
-  journal: JournalRecord[]
   /** Number of its last entry, handed over or not: new ones count on from there. */
   entries: number
   /** Number of the last one that was forgotten with its attempt: room is counted from there. Left out: none was. */

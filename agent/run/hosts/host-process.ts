@@ -4,8 +4,8 @@ import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Enclosure } from '../../isolation/enclosure.ts'
 import { MARKER } from '../../os/environment.ts'
 import { launch, type Exit, type LaunchSpec } from '../../os/process.ts'
-import { MOST_BYTES } from '../program/frame-limits.ts'
-import { createFrameReader, encodeMessage, type Frame } from '../program/frames.ts'
+import { WITHOUT_RUN } from '../program/frame-limits.ts'
+import { createFrameReader, encodeMessage, type Frame, type MostBytes } from '../program/frames.ts'
 import { signal } from '../../os/end-processes.ts'
 import { readInTurns } from './read-in-turns.ts'
 
@@ -18,6 +18,8 @@ export interface RawOutput {
 
 /** Whoever executes a run in the process hears what it says. */
 export interface HostListener {
+  /** What it takes. */
+  readonly mostBytes: MostBytes
   /** At least one. */
   frames(frames: Frame[]): void
   /** What bypassed JavaScript's streams: native children, mostly. */
@@ -50,6 +52,8 @@ export interface HostProcess {
   /** Tells the listener what one before it had been told. */
   repeat(raw: readonly RawOutput[]): void
   send(message: ProgramMessage): void
+  /** One that is encoded already. Resolves when most of it was read, or nobody will read it any more. */
+  sendBytes(message: Buffer): Promise<void>
   /** Of what it was sent. */
   unreadBytes(): number
   /**
@@ -104,8 +108,8 @@ export interface HostLines extends Pick<HostProcess, 'enclosure' | 'marker' | 'r
 /** A process that is there, by what leads to it. */
 export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...options }: HostLines): HostProcess {
   const sources = [frames, ...Object.values(raw)]
-  const read = createFrameReader(MOST_BYTES)
   let listener: HostListener | null = null
+  const read = createFrameReader(() => listener?.mostBytes ?? WITHOUT_RUN)
   let ready = false
   let exited = false
   let tainted = false
@@ -116,13 +120,14 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     probe('process.ready', { pid })
   }
   const onFrames = (chunk: Buffer) => {
+    const { frames: found, broken } = read(chunk)
     try {
-      const found = read(chunk)
       // Of a large frame most chunks complete nothing.
-      if (found.length === 0) return
-      if (listener) listener.frames(found)
-      else if (found.some((frame) => frame.name !== 'ready')) tainted = true
-      else onReady()
+      if (found.length > 0) {
+        if (listener) listener.frames(found)
+        else onReady()
+      }
+      if (broken) throw broken
     } catch (error) {
       frames.destroy()
       tainted = true
@@ -166,6 +171,11 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     send: (message) => {
       if (messages.writable) messages.write(encodeMessage(message))
     },
+    sendBytes: (message) =>
+      new Promise((resolve) => {
+        if (messages.writable) messages.write(message, () => resolve())
+        else resolve()
+      }),
     unreadBytes: () => messages.writableLength,
     wake: () => {
       if (pid === undefined || exited || isWatching) return

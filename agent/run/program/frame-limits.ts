@@ -2,7 +2,7 @@ import { hasMoreMarks, type Marks } from '@windlass/shared/json-nesting.ts'
 import { AROUND_EVENT_BYTES, MOST_EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
 import { JOURNAL_CHARS, JOURNAL_MARKS } from '@windlass/shared/wire/agent.ts'
 import type { FrameName, LogData } from '@windlass/shared/wire/program.ts'
-import { BrokenFrame, type Frame } from './frames.ts'
+import { BrokenFrame, type Frame, type MostBytes } from './frames.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -11,11 +11,20 @@ const NOTHING = 0
 const PRINTED = 16 * KIB
 const EVENT = MOST_EVENT_DATA_BYTES + AROUND_EVENT_BYTES
 
+/** Of a process without a run: it may say that it has booted. */
+export const WITHOUT_RUN: MostBytes = { ready: NOTHING }
+
 /**
- * Bytes of each kind of frame: what the runtime sends at most. A program can write in its place, and what the agent
- * parses stops all other runs meanwhile. Only an output is never parsed.
+ * The first word of a program that is taken back, and no other: variables and secrets of two levels, 1 MiB in all, with
+ * what JSON makes of their characters.
  */
-export const MOST_BYTES: Readonly<Record<FrameName, number>> = {
+export const FIRST_WORD: MostBytes = { rejoin: 8 * MIB }
+
+/**
+ * Bytes of each kind of frame of a program that is executed: what the runtime sends at most. A program can write in its
+ * place, and what the agent parses or looks through stops all other runs meanwhile. Only an output is never parsed.
+ */
+export const OF_RUN: MostBytes = {
   ready: NOTHING,
   begun: NOTHING,
   children: NOTHING,
@@ -28,15 +37,13 @@ export const MOST_BYTES: Readonly<Record<FrameName, number>> = {
   log: EVENT,
   // 30,400 characters, of which JSON makes up to six bytes each, and a detail of 64 KiB.
   threw: 256 * KIB,
-  // The largest output an agent may be told to accept, and more.
+  // Or the largest output that its run may have.
   returned: 16 * MIB,
   idle: 64 * KIB,
   journal: JOURNAL_CHARS,
   park: KIB,
   // The message of a step that has failed: 10,000 characters, and less than that around it.
   blocked: 128 * KIB,
-  // Variables and secrets of two levels, 1 MiB in all, with what JSON makes of their characters.
-  rejoin: 8 * MIB,
 }
 
 /** No 66 KiB of JSON have more, which is what most events may have; to parse it takes some 20 ms. */

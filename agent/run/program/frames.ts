@@ -22,6 +22,11 @@ const CODE = {
 
 const NAMES = new Map(Object.entries(CODE).map(([name, code]) => [code.charCodeAt(0), name as FrameName]))
 const HEADER_BYTES = 13
+const LEAST_HELD_BYTES = 4 * 1024
+const NOTHING = Buffer.alloc(0)
+
+const JOURNAL_HEAD = Buffer.from(`{"t":"${'journal' satisfies ProgramMessage['t']}","records":[`)
+const JOURNAL_TAIL = Buffer.from(']}')
 
 export interface Frame {
   name: FrameName
@@ -34,28 +39,62 @@ export class BrokenFrame extends Error {
   override readonly name = 'BrokenFrame'
 }
 
+/** What a frame may have, by its kind. None of another kind is taken. */
+export type MostBytes = Readonly<Partial<Record<FrameName, number>>>
+
+export interface FramesRead {
+  frames: Frame[]
+  /** What follows them is no frame, or none that is taken: nothing more can be read. */
+  broken?: unknown
+}
+
 /** Cuts what arrives into frames. At most one frame is held, and none larger than `mostBytes` has for its kind. */
-export function createFrameReader(mostBytes: Readonly<Record<FrameName, number>>): (chunk: Buffer) => Frame[] {
-  let parts: Buffer[] = []
-  let held = 0
+export function createFrameReader(mostBytes: () => MostBytes): (chunk: Buffer) => FramesRead {
+  /** Of a frame that has not come whole: its bytes, and room for more up to its size. */
+  let held = NOTHING
+  let heldBytes = 0
   let wanted = HEADER_BYTES
 
-  return (chunk) => {
-    parts.push(chunk)
-    held += chunk.length
-    // A large frame comes in many pieces: they are joined once, when it is there.
-    if (held < wanted) return []
-    let rest = parts.length === 1 ? chunk : Buffer.concat(parts)
-    const frames: Frame[] = []
-    for (;;) {
-      wanted = rest.length < HEADER_BYTES ? HEADER_BYTES : HEADER_BYTES + payloadBytes(rest, mostBytes)
-      if (rest.length < wanted) break
-      frames.push(readFrame(rest, wanted))
-      rest = rest.subarray(wanted)
+  /** Copied, as what a read brings is an object of its own: of single bytes these are a hundred times as large. */
+  function hold(bytes: Buffer): void {
+    const size = heldBytes + bytes.length
+    if (size > held.length) {
+      const larger = Buffer.allocUnsafe(Math.min(wanted, Math.max(size, 2 * held.length, LEAST_HELD_BYTES)))
+      held.copy(larger, 0, 0, heldBytes)
+      held = larger
     }
-    parts = rest.length === 0 ? [] : [rest]
-    held = rest.length
-    return frames
+    bytes.copy(held, heldBytes)
+    heldBytes = size
+  }
+
+  function cut(chunk: Buffer, frames: Frame[]): void {
+    for (let rest = chunk; ;) {
+      if (heldBytes === 0) wanted = bytesWanted(rest, mostBytes())
+      if (heldBytes === 0 && rest.length >= wanted) {
+        frames.push(readFrame(rest, wanted))
+        rest = rest.subarray(wanted)
+        continue
+      }
+      if (rest.length === 0) return
+      const more = rest.subarray(0, wanted - heldBytes)
+      hold(more)
+      rest = rest.subarray(more.length)
+      if (heldBytes === HEADER_BYTES) wanted = bytesWanted(held, mostBytes())
+      if (heldBytes < wanted) continue
+      frames.push(readFrame(held, wanted))
+      held = NOTHING
+      heldBytes = 0
+    }
+  }
+
+  return (chunk) => {
+    const frames: Frame[] = []
+    try {
+      cut(chunk, frames)
+      return { frames }
+    } catch (broken) {
+      return { frames, broken }
+    }
   }
 }
 
@@ -63,11 +102,15 @@ export function bytesOf(frames: readonly Frame[]): number {
   return frames.reduce((sum, { payload }) => sum + HEADER_BYTES + payload.length, 0)
 }
 
-function payloadBytes(buffer: Buffer, mostBytes: Readonly<Record<FrameName, number>>): number {
+/** Of the frame that begins there; of its header, as long as that is not whole. */
+function bytesWanted(buffer: Buffer, mostBytes: MostBytes): number {
+  if (buffer.length < HEADER_BYTES) return HEADER_BYTES
   const name = nameOf(buffer)
   const bytes = buffer.readUInt32LE(1)
-  if (bytes > mostBytes[name]) throw new BrokenFrame(`a ${name} of ${bytes} bytes, ${mostBytes[name]} at most`)
-  return bytes
+  const most = mostBytes[name]
+  if (most === undefined) throw new BrokenFrame(`a ${name}, which it does not say at this time`)
+  if (bytes > most) throw new BrokenFrame(`a ${name} of ${bytes} bytes, ${most} at most`)
+  return HEADER_BYTES + bytes
 }
 
 function readFrame(buffer: Buffer, end: number): Frame {
@@ -87,6 +130,13 @@ export function encodeMessage(message: ProgramMessage): Buffer {
   buffer.writeUInt32LE(bytes, 0)
   buffer.write(text, 4)
   return buffer
+}
+
+/** A `JournalMessage` of the JSON of its records, with commas between. */
+export function journalMessage(records: readonly Buffer[]): Buffer {
+  const message = Buffer.concat([Buffer.alloc(4), JOURNAL_HEAD, ...records, JOURNAL_TAIL])
+  message.writeUInt32LE(message.length - 4, 0)
+  return message
 }
 
 export function endedByBrokenLine(error: unknown): Ending {

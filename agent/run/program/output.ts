@@ -53,8 +53,6 @@ interface OutputOptions {
   redactor: Redactor | undefined
   /** What the program may put into an event, in bytes of JSON. */
   eventDataBytes: number
-  /** Largest output in bytes of JSON. */
-  outputBytes: number
   pause: () => void
   resume: () => void
   /** Of a program that was taken back: what was read of it before, and how many events of what it tells again are known. */
@@ -92,6 +90,7 @@ class OutputOfProgram implements ProgramOutput {
   #message: RedactionStream | undefined
   readonly #pending = new Set<Promise<void>>()
   #isRawReplaying: boolean
+  #hasBegun: boolean
   #hasEnded = false
   #frameCount: number
   #journalCount: number
@@ -105,6 +104,7 @@ class OutputOfProgram implements ProgramOutput {
     this.#isRawReplaying = options.isReplaying()
     this.#frameCount = known?.frames ?? 0
     this.#journalCount = known?.journal ?? 0
+    this.#hasBegun = this.#frameCount > 0
     this.#knownEvents = known?.events ?? 0
   }
 
@@ -130,9 +130,9 @@ class OutputOfProgram implements ProgramOutput {
       if (this.#hasEnded) return this.#passOver(given)
       this.#hasEnded = true
     }
-    const raw = this.#readable(given)
+    this.#count(given)
+    const raw = parseable(given)
     const frame = redactor ? hideInFrame(redactor, raw) : raw
-    this.#count(frame)
     const at = this.#plausible(frame.at)
     const events = this.#options.onFrame(frame, at)
     const printed = frame.name === 'log' ? this.#logged(frame, raw, at) : this.#printed(frame, at)
@@ -146,16 +146,14 @@ class OutputOfProgram implements ProgramOutput {
     return []
   }
 
-  #readable(frame: Frame): Frame {
-    const { outputBytes } = this.#options
-    const bytes = frame.payload.length
-    if (frame.name === 'returned' && bytes > outputBytes)
-      throw new BrokenFrame(`an output of ${bytes} bytes, ${outputBytes} at most`)
-    return parseable(frame)
-  }
-
   #count({ name }: Frame): void {
-    if (name === 'begun') this.#frameCount = this.#journalCount = 0
+    if (name === 'ready' || name === 'begun') {
+      if (this.#hasBegun) throw new BrokenFrame(`a ${name} in the midst of a run`)
+      // It may have been booting still when it was given the run.
+      if (name === 'ready') return
+      this.#hasBegun = true
+      this.#frameCount = this.#journalCount = 0
+    }
     this.#frameCount += 1
     if (name === 'journal') this.#journalCount += 1
   }

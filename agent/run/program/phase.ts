@@ -1,8 +1,9 @@
-import type { Completion, JournalRecord, SuspendKind } from '@windlass/shared/wire/journal.ts'
+import type { Completion, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { ParkReport } from '@windlass/shared/wire/program.ts'
 import type { ComputeClock } from './compute-clock.ts'
 import type { Frame } from './frames.ts'
 import type { ProgramEvent } from './output.ts'
+import type { RecordedJournal } from './recorded-journal.ts'
 import { journalIn } from './reports.ts'
 
 /** Whether a program replays, computes or only waits, as its agent knows it. */
@@ -25,14 +26,14 @@ export interface Phase {
 
 interface PhaseOptions {
   replay: boolean
-  journal: readonly JournalRecord[]
+  journal: Pick<RecordedJournal, 'completed'>
   clock: ComputeClock
   /** Of a program that was taken back: whether it was parked, and how many messages with completions it has read. */
   known?: { isParked: boolean; heard: number } | undefined
 }
 
 export function createPhase({ replay, journal, clock, known }: PhaseOptions): Phase {
-  const had = new Set(journal.filter(({ state }) => state !== 'open').map(({ n }) => n))
+  const had = new Set(journal.completed)
   /** How many messages with completions it was sent. */
   let sent = known?.heard ?? 0
   let isReplaying = replay

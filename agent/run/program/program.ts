@@ -1,5 +1,5 @@
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { RunTrigger } from '@windlass/shared/model/run.ts'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
@@ -8,6 +8,7 @@ import type { Time } from './compute-clock.ts'
 import type { HostProcess } from '../hosts/host-process.ts'
 import type { LineSplitters } from './output.ts'
 import type { FrameMark } from '../spool/held.ts'
+import type { RecordedJournal } from './recorded-journal.ts'
 import type { Redactor } from '../redact/redactor.ts'
 
 export interface ProgramStart {
@@ -29,7 +30,7 @@ export interface ProgramStart {
   redactor?: Redactor | undefined
   token: string
   /** What is recorded of the run. */
-  journal: JournalRecord[]
+  journal: RecordedJournal
   /** Number of its last entry, handed over or not. */
   entries: number
   /** Number of the last one that was forgotten with its attempt. */

@@ -15,7 +15,7 @@ import type { NoteMark, ProgramStart, RunningProgram, RunContext } from './progr
 import type { StopOrder, TakenBack, Whereabouts, Workplace } from './program.ts'
 import { idleIn, mismatchIn, parkIn, thrownIn } from './reports.ts'
 import { createPhase, type Phase } from './phase.ts'
-import { startMessage, whatOutputNeeds } from './start-message.ts'
+import { framesOf, startMessage, whatOutputNeeds } from './start-message.ts'
 import { Steering } from './steering.ts'
 import { whereaboutsOf } from './whereabouts.ts'
 
@@ -137,6 +137,7 @@ class Program implements RunningProgram {
   #begin(own: Workplace, bundleFile: string): void {
     own.runs += 1
     own.listen({
+      mostBytes: framesOf(this.#start),
       frames: (frames) => {
         this.#output.frames(frames)
         this.#marking.given(bytesOf(frames))
@@ -145,9 +146,8 @@ class Program implements RunningProgram {
       broken: (error) => this.#fail(endedByBrokenLine(error)),
     })
     if (this.#taken) return own.send({ t: 'resend', from: this.#taken.mark.frames })
-    const rejoin = this.#context.rejoin(own)
-    own.send(startMessage(this.#start, { bundleFile, workspace: own.workspace, rejoin }))
-    this.#steering.tellEarly()
+    const locations = { bundleFile, workspace: own.workspace, rejoin: this.#context.rejoin(own) }
+    this.#steering.start(startMessage(this.#start, locations), this.#start.journal)
   }
 
   #onFrame(frame: Frame, at: number): ProgramEvent[] {

@@ -1,5 +1,7 @@
 import { AROUND_EVENT_BYTES, EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
 import type { StartMessage } from '@windlass/shared/wire/program.ts'
+import { OF_RUN } from './frame-limits.ts'
+import type { MostBytes } from './frames.ts'
 import type { ProgramStart } from './program.ts'
 
 const OUTPUT_BYTES = 1024 * 1024
@@ -12,21 +14,19 @@ export function startMessage(
   locations: Pick<StartMessage, 'bundleFile' | 'workspace' | 'rejoin'>,
 ): StartMessage {
   const { runId, attempt, epoch, org, workflow, environment, trigger, inputText, variables, token } = start
-  const {
-    journal,
-    entries,
-    forgotten,
-    replay,
-    outputBytes = OUTPUT_BYTES,
-    eventDataBytes = UNSAID_EVENT_DATA_BYTES,
-  } = start
+  const { entries, forgotten, replay, outputBytes = OUTPUT_BYTES, eventDataBytes = UNSAID_EVENT_DATA_BYTES } = start
   const facts = { runId, attempt, epoch, org, workflow, environment, trigger, inputText, variables, token }
   const stays = start.process === 'reuse'
-  return { t: 'start', ...facts, journal, entries, forgotten, replay, ...locations, stays, outputBytes, eventDataBytes }
+  return { t: 'start', ...facts, entries, forgotten, replay, ...locations, stays, outputBytes, eventDataBytes }
 }
 
-/** What decides how the program's output is cut into events, and what it may return. */
+/** What decides how the program's output is cut into events. */
 export function whatOutputNeeds(start: ProgramStart) {
-  const { lines, redactor, eventDataBytes = UNSAID_EVENT_DATA_BYTES, outputBytes = OUTPUT_BYTES } = start
-  return { lines, redactor, eventDataBytes, outputBytes }
+  const { lines, redactor, eventDataBytes = UNSAID_EVENT_DATA_BYTES } = start
+  return { lines, redactor, eventDataBytes }
+}
+
+/** What its frames may have, and its output with them. */
+export function framesOf({ outputBytes = OUTPUT_BYTES }: Pick<ProgramStart, 'outputBytes'>): MostBytes {
+  return { ...OF_RUN, returned: outputBytes }
 }

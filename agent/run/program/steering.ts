@@ -1,4 +1,4 @@
-import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
+import type { ProgramMessage, StartMessage } from '@windlass/shared/wire/program.ts'
 import type { HostProcess } from '../hosts/host-process.ts'
 import type { ComputeClock } from './compute-clock.ts'
 import {
@@ -10,6 +10,7 @@ import {
   type CourseEvent,
   type StopMessage,
 } from './course.ts'
+import type { RecordedJournal } from './recorded-journal.ts'
 import { createTimers } from './timers.ts'
 
 /** A program that computes and never waits reads nothing, and may have had a thousand children. */
@@ -90,9 +91,26 @@ export class Steering {
     if (!this.#course.outcome) this.tell(message)
   }
 
-  /** What an earlier process was told, or would have been. */
-  tellEarly(): void {
-    for (const message of this.#early) this.#host?.send(message)
+  /** In the process that it was given last. Its journal goes ahead, as fast as that is read. */
+  start(message: StartMessage, { messages }: RecordedJournal): void {
+    const host = this.#host
+    if (!host) return
+    if (messages.length === 0) this.#sendStart(host, message)
+    else void this.#sendAll(host, message, messages)
+  }
+
+  async #sendAll(host: HostProcess, message: StartMessage, journal: readonly Buffer[]): Promise<void> {
+    for (const piece of journal) {
+      if (host.hasExited() || host !== this.#host) return
+      await host.sendBytes(piece)
+    }
+    if (host === this.#host) this.#sendStart(host, message)
+  }
+
+  /** With what an earlier process was told, or this one before its start, where it heard nothing. */
+  #sendStart(host: HostProcess, message: StartMessage): void {
+    host.send(message)
+    for (const early of this.#early) host.send(early)
   }
 
   #act(action: CourseAction): void {

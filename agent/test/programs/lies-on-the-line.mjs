@@ -38,6 +38,14 @@ const LIES = {
     sendFrame('R', '1')
     sendFrame('R', '2')
   },
+  'line and rejoin': () => {
+    const variables = { PADDING: 'x'.repeat(7.9e6) }
+    const rejoin = encode('J', JSON.stringify({ first: 0, next: 0, heard: 0, variables }))
+    write(Buffer.concat([encode('o', 'a line\n'), rejoin.subarray(0, HEADER_BYTES)]))
+    write(rejoin.subarray(HEADER_BYTES))
+  },
+  'line and begun': () => write(Buffer.concat([encode('o', 'a line\n'), encode('b', '')])),
+  'line and ready': () => write(Buffer.concat([encode('o', 'a line\n'), encode('r', '')])),
   'line and nonsense': () => write(Buffer.concat([encode('o', 'a line\n'), encode('k', 'nonsense')])),
 }
 

@@ -11,6 +11,7 @@ import { hostIsolation, ISOLATION_SETTINGS } from '../../isolation/settings.ts'
 import { programEnvironment } from '../../os/environment.ts'
 import { createProcesses, type Processes, type ProcessesOptions } from '../../run/hosts/processes.ts'
 import type { ProgramEvent } from '../../run/program/output.ts'
+import { NO_JOURNAL } from '../../run/program/recorded-journal.ts'
 import type { ProgramStart } from '../../run/program/program.ts'
 import { giveRuntime } from '../_kit/runtime.ts'
 
@@ -72,7 +73,7 @@ export function aStart(bundleDir: string): ProgramStart {
     bundleDir,
     variables: {},
     token: 'a-token',
-    journal: [],
+    journal: NO_JOURNAL,
     entries: 0,
     forgotten: 0,
     replay: false,

@@ -18,7 +18,8 @@ export function loadEngine(folder: string): typeof EngineBundle {
 }
 
 export function openEngine(session: Session, folder: string): Engine {
-  const { attempt, journal, entries, forgotten = 0, replay } = session.start
+  const { journal } = session
+  const { attempt, entries, forgotten = 0, replay } = session.start
   return loadEngine(folder).createEngine({ attempt, journal, entries, forgotten, replay }, createPort(session))
 }
 

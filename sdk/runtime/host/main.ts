@@ -1,8 +1,10 @@
 import path from 'node:path'
 import type { RunErrorCode } from '@windlass/shared/errors.ts'
+import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type {
   FrameName,
   IdleReport,
+  JournalMessage,
   ProgramMessage,
   ResendMessage,
   StartMessage,
@@ -48,6 +50,8 @@ let session: Session | undefined
 /** Whose frames stand in the pipe; also when it has ended, until it is nobody's turn. */
 let teller: Session | undefined
 let hasServed = false
+/** Of the run that comes next. */
+const recorded: JournalRecord[][] = []
 /** What former runs have tried to say, or to do, since the present one began. */
 const strays = new Set<string>()
 
@@ -69,13 +73,17 @@ if (process.argv[2] === 'spare') {
 receiveNext()
 
 function receiveNext(): void {
-  const message = nextMessage()
-  if (message) receive(message)
-  else holdOn(true)
+  for (;;) {
+    const message = nextMessage()
+    if (!message) return holdOn(true)
+    receive(message)
+    if (message.t === 'start') return
+  }
 }
 
 function receive(message: ProgramMessage): void {
   if (message.t === 'start') void begin(message)
+  else if (message.t === 'journal') recorded.push(message.records)
   else if (session && message.t !== 'resend') {
     const own = session
     callers.as(own, () => hear(own, message))
@@ -106,7 +114,7 @@ function watch(): void {
   watchMessages(receive, onGone)
 }
 
-function hear(own: Session, message: Exclude<ProgramMessage, StartMessage | ResendMessage>): void {
+function hear(own: Session, message: Exclude<ProgramMessage, JournalMessage | StartMessage | ResendMessage>): void {
   if (message.t === 'cancel') own.stop(message)
   else if (message.t === 'token') own.token = message.token
   else if (message.t === 'kept') own.engine?.confirm(message.count)
@@ -126,7 +134,7 @@ function journalOf(own: Session): Engine {
 }
 
 async function begin(start: StartMessage): Promise<void> {
-  const own = openSession(start)
+  const own = openSession(start, recorded.splice(0).flat())
   session = teller = own
   hasServed = true
   holdOn(false)

@@ -1,3 +1,4 @@
+import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { CancelMessage, StartMessage } from '@windlass/shared/wire/program.ts'
 import { CancelledError, TimedOutError } from '../stop-errors.ts'
 import type { Engine } from '../engine/port.ts'
@@ -6,6 +7,8 @@ import type { RunContext } from '../run-context.ts'
 /** One run inside of this process. */
 export interface Session {
   start: StartMessage
+  /** What is recorded of it. */
+  journal: readonly JournalRecord[]
   context: RunContext
   token: string
   /** Once something has been waited for. */
@@ -19,7 +22,7 @@ export interface Session {
   stop(message: CancelMessage): void
 }
 
-export function openSession(start: StartMessage): Session {
+export function openSession(start: StartMessage, journal: readonly JournalRecord[]): Session {
   // Most programs never look at the signal, and AbortController is slow to load.
   let controller: AbortController | undefined
   const control = () => (controller ??= new AbortController())
@@ -37,6 +40,7 @@ export function openSession(start: StartMessage): Session {
   })
   const session: Session = {
     start,
+    journal,
     context,
     token: start.token,
     engine: undefined,

@@ -93,7 +93,8 @@ export class Host {
     return JSON.parse(await this.next('park')) as ParkReport
   }
 
-  start(more: Partial<StartMessage> = {}): void {
+  start({ journal, ...more }: Partial<StartMessage> & { journal?: JournalRecord[] } = {}): void {
+    if (journal) this.send({ t: 'journal', records: journal })
     this.send({ ...this.#start, ...more })
   }
 
@@ -170,7 +171,6 @@ function aStart(bundleFile: string, workspace: string): StartMessage {
     stays: false,
     outputBytes: 1024 * 1024,
     eventDataBytes: 64 * 1024,
-    journal: [],
     entries: 0,
     replay: false,
   }

@@ -11,7 +11,6 @@ test('how far a program was heard that was taken back is not said before it has 
     lines: undefined,
     redactor: undefined,
     eventDataBytes: 64 * 1024,
-    outputBytes: 1024 * 1024,
     pause: () => undefined,
     resume: () => undefined,
     known: { frames: 3, journal: 0, events: 2, onJournal: () => undefined },

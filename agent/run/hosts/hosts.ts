@@ -18,7 +18,7 @@ export interface Files {
   workspaces: string
 }
 
-type HostsOptions = Pick<ProcessesOptions, 'environment' | 'execPath' | 'isolation' | 'records'> & {
+type HostsOptions = Pick<ProcessesOptions, 'environment' | 'execPath' | 'isolation' | 'records' | 'found' | 'guard'> & {
   log: NonNullable<ProcessesOptions['log']>
 }
 
@@ -34,12 +34,17 @@ export class Hosts {
   readonly #hosts = new Map<string, HostProcess>()
   /** What nobody waits for but the agent's end. */
   readonly #endings = new Set<Promise<unknown>>()
+  /** Found, and not adopted yet. */
+  readonly #awaited: Set<number>
   #started = 0
 
   constructor(options: HostsOptions, files: Files, isolation: Isolation) {
-    const { log, environment, records } = options
+    const { log, environment, records, found = [], guard } = options
+    const { fromMs, fenceMs } = guard?.lease ?? { fromMs: 0, fenceMs: 0 }
+    const pgids = found.map(({ process: { pid } }) => pid)
     const markerPrefix = this.#markerPrefix
     this.#options = options
+    this.#awaited = new Set(pgids)
     this.#files = files
     this.#isolation = isolation
     this.#workspaces = keepWorkspaces(files.workspaces)
@@ -49,8 +54,13 @@ export class Hosts {
       markerPrefix,
       cgroups: isolation.cgroups,
       uids: options.isolation?.uids ?? null,
+      found: { pgids, untilMs: fromMs + fenceMs },
       onRestart: () => log('reaper.restarted'),
-      onStart: (pid) => records?.reaperIs(pid),
+      onStart: (pid) => {
+        records?.reaperIs(pid)
+        // Both guard them until here: whenever this agent is killed, one of them does.
+        guard?.endReaper()
+      },
     })
     const isKnown = (marker: string) => this.#hosts.has(marker)
     this.#sweeper = createSweeper({ markerPrefix, isKnown, onEnd: (host) => this.#forgetGroup(host), log })
@@ -80,6 +90,7 @@ export class Hosts {
     const exit = goneFrom(mark)
     const host = Object.assign(hostOver({ marker, enclosure, ...lines, pid: mark.pid, exit, raw: {} }), { workspace })
     this.#hosts.set(marker, host)
+    this.#awaited.delete(mark.pid)
     this.reaper.add(mark.pid)
     return host
   }
@@ -131,7 +142,12 @@ export class Hosts {
   }
 
   #forgetGroup({ pid }: HostProcess): void {
-    if (pid !== undefined) this.reaper.del(pid)
+    if (pid !== undefined) this.forget(pid)
+  }
+
+  forget(pid: number): void {
+    this.#awaited.delete(pid)
+    this.reaper.del(pid)
   }
 
   /** Nobody waits for a folder to go. */
@@ -158,6 +174,8 @@ export class Hosts {
   async close(): Promise<void> {
     await Promise.all(this.#endings)
     await this.#sweeper.close()
-    await this.reaper.close()
+    // An agent that cannot start leaves them to the next one.
+    if (this.#awaited.size > 0) this.reaper.leave()
+    else await this.reaper.close()
   }
 }

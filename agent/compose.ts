@@ -61,12 +61,10 @@ export type Composed = Awaited<ReturnType<typeof compose>>
 export async function compose(config: AgentConfig, identity: Identity, log: Log, made: Made) {
   const { former, isolation, ...state } = await openState(config, identity, log, made)
   const host = await openHost({ ...state, former, isolation }, made)
-  const runs = openRuns({ ...host, lease: former.lease })
+  const runs = openRuns({ ...host, former })
   const deps = openLine(runs)
   const taking = former.found.map(({ record, mark }) => takeBack(deps, record, mark, former.lease))
   for (const each of taking) each.catch((error: unknown) => log.error('run.take-back.failed', { error }))
-  // They are on the list of our own now.
-  former.endReaper()
   return { deps, ...listen(deps) }
 }
 
@@ -117,7 +115,7 @@ async function openHost({ former, isolation, ...state }: State, made: Made) {
   const { home, environment, spares } = config
   const pool = () => settings.current.pool
   const warn = (name: string, about?: Record<string, unknown>) => log.warn(name, about)
-  const kinds = { isolation, pool, records, found: former.programs }
+  const kinds = { isolation, pool, records, found: former.programs, guard: former }
   const processes = await createProcesses({ home, environment, spares, ...kinds, log: warn })
   made.push({ undo: () => processes.close() })
   const rest = createRest(config.url, state.credential, state.clock)
@@ -135,10 +133,10 @@ async function openHost({ former, isolation, ...state }: State, made: Made) {
   return { ...state, processes, rest, bundles, facts, hooks, checks, inForce }
 }
 
-type Host = Awaited<ReturnType<typeof openHost>> & Pick<State['former'], 'lease'>
+type Host = Awaited<ReturnType<typeof openHost>> & Pick<State, 'former'>
 
 /** The runs that it has, and the room for them. */
-function openRuns({ lease, ...host }: Host) {
+function openRuns({ former, ...host }: Host) {
   const { config, log, spool, inForce } = host
   const intake = createIntake()
   /** Rings when a slot or the connection may have become free. */
@@ -160,7 +158,7 @@ function openRuns({ lease, ...host }: Host) {
   const beats = createBeats(createBell())
   host.facts.onChange(() => beats.bell.ring())
   const secrets = createSecrets(host.rest)
-  const takeover = createTakeover({ ...host, lease })
+  const takeover = createTakeover({ ...host, lease: former.lease, found: former.programs })
   const ofRuns = { agentRuns, slots, parking, secrets, takeover, leftLines: keepLeftLines() }
   return { ...host, ...ofRuns, intake, claimBell, beats, activity: createActivity() }
 }

@@ -1,4 +1,5 @@
 import type { Log } from '@windlass/shared/log.ts'
+import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { AgentSettings, CancelOrder, CoordinatorFrame, Placement, Wake } from '@windlass/shared/wire/agent.ts'
@@ -142,12 +143,34 @@ function cancel(deps: { agentRuns: AgentRuns; parking: Parking }, orders: readon
   }
 }
 
-function resumeFrom(deps: Needs<typeof acknowledge>, seqs: readonly Seq[]): void {
+function resumeFrom(deps: Needs<typeof acknowledge | typeof setBack>, seqs: readonly Seq[]): void {
   for (const each of seqs) {
     const held = deps.spool.find(each.run, each.epoch)
+    if (held && each.seq > held.written) {
+      setBack(deps, held, each.seq)
+      continue
+    }
     if (held) held.sent = each.seq
     acknowledge(deps, each)
   }
+}
+
+/**
+ * What is sent was written before: entries that are not here were said by a later state of this machine, which was set
+ * back since or lost its last writes. A program that goes on from here would tell another story under the same numbers.
+ */
+function setBack(
+  { spool, agentRuns, log }: { spool: Spool; agentRuns: AgentRuns; log: Log },
+  { run, epoch, written }: Held,
+  seq: number,
+): void {
+  log.error('spool.set-back', { run, epoch, coordinatorHas: seq, written })
+  spool.setBack(run, epoch, seq)
+  const agentRun = agentRuns.find(run, epoch)
+  // Its end is said when nothing of it is left.
+  if (agentRun) return agentRun.end('setBack')
+  const ending = { how: 'lost' as const, reason: LOST_REASONS.setBack }
+  void spool.append(run, epoch, [['end', Date.now(), ending, 0]])
 }
 
 /** Whoever waits for this hears of it: a step for its result to be safe, a process to be given up. */

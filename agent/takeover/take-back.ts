@@ -38,7 +38,7 @@ const OLD = -Infinity
 
 type TakeBackNeeds = Needs<typeof goOn | typeof lost | typeof allAcked> & {
   agentRuns: AgentRuns
-  records: Pick<Records, 'rendezvous' | 'forget'>
+  records: Pick<Records, 'rendezvous'>
   link: Pick<Link, 'send'>
 }
 
@@ -71,25 +71,30 @@ export async function takeBack(
     if ('ending' in ready) return await endSilent(deps, agentRun, { record, host, mark, ending: ready.ending })
     await goOn(deps, agentRun, record, { host, mark, ...ready })
   } catch (error) {
-    const isClean = await (host ? deps.processes.end(host) : endAlone(record))
+    const isClean = await (host ? deps.processes.end(host) : endAlone(deps, record))
     deps.log.warn('run.not-taken-back', { run, epoch, isClean, error })
     lost(deps, agentRun, `${NOT_TAKEN_BACK}${String(error)}`)
   } finally {
     lines?.settle()
     release()
     deps.agentRuns.remove(agentRun)
-    deps.records.forget(record.marker)
+    deps.takeover.gone(record.marker, record.process.pid)
   }
 }
 
 /** There are no pipes to it: nobody hears it, and nobody would fence it. */
-async function endAlone({ process: { pid }, cgroup, uid }: ProgramRecord): Promise<boolean> {
+async function endAlone(
+  { processes }: { processes: Pick<Processes, 'forget'> },
+  { process: { pid }, cgroup, uid }: ProgramRecord,
+): Promise<boolean> {
   const ended = await Promise.all([
     endGroup(pid),
     cgroup === undefined || endCgroup(cgroup),
     uid === undefined || endUids({ first: uid, last: uid }),
   ])
-  return ended.every(Boolean)
+  const isClean = ended.every(Boolean)
+  if (isClean) processes.forget(pid)
+  return isClean
 }
 
 interface Silent {

@@ -4,12 +4,14 @@ import type { AgentRun } from '../run/agent-run.ts'
 import type { Processes } from '../run/hosts/processes.ts'
 import type { RunningProgram, Whereabouts } from '../run/program/program.ts'
 import type { Spool } from '../run/spool/spool.ts'
-import type { Lease, Records } from './records.ts'
+import type { Lease, ProgramRecord, Records } from './records.ts'
 
 /** Keeps what the next agent needs in order to take programs back, should this one be killed. */
 export interface Takeover {
   /** From now on, until the program has ended. Short ones are not worth it; one that was taken back is kept at once. */
   watch(agentRun: AgentRun, program: RunningProgram, wasTaken: boolean): void
+  /** One that was found is not there any more. */
+  gone(marker: string, pid: number): void
   /** The coordinator has extended the leases. */
   leaseFrom(lease: Lease): void
 }
@@ -24,6 +26,8 @@ interface TakeoverNeeds {
   log: Log
   /** What the agent before this one had; it holds until the first heartbeat of this one is answered. */
   lease: Lease
+  /** Kept by the agent before this one. They go on to be, also as long as nothing was heard of them. */
+  found: readonly Pick<ProgramRecord, 'marker'>[]
 }
 
 export function createTakeover(deps: TakeoverNeeds): Takeover {
@@ -33,13 +37,14 @@ export function createTakeover(deps: TakeoverNeeds): Takeover {
 class RecordedPrograms implements Takeover {
   readonly #deps: TakeoverNeeds
   #lease: Lease
-  /** How many programs are kept for the next agent. */
-  #recorded = 0
+  /** Markers of the programs that are kept for the next agent. */
+  readonly #recorded: Set<string>
   #hasFailed = false
 
   constructor(deps: TakeoverNeeds) {
     this.#deps = deps
     this.#lease = deps.lease
+    this.#recorded = new Set(deps.found.map(({ marker }) => marker))
   }
 
   watch(agentRun: AgentRun, program: RunningProgram, wasTaken: boolean): void {
@@ -51,7 +56,7 @@ class RecordedPrograms implements Takeover {
       isFollowed = true
     }
     const drop = () => {
-      if (last) this.#drop(last)
+      if (last) this.gone(last.marker, last.pid)
       last = undefined
     }
     const look = () => {
@@ -73,7 +78,7 @@ class RecordedPrograms implements Takeover {
   leaseFrom(next: Lease): void {
     this.#lease = next
     // What stands in the file ends earlier: the next agent takes less for granted, never more.
-    if (this.#recorded > 0) this.#attempt(() => this.#tellLease())
+    if (this.#recorded.size > 0) this.#attempt(() => this.#tellLease())
   }
 
   /** Answers whether it is kept. */
@@ -84,24 +89,24 @@ class RecordedPrograms implements Takeover {
     if (!this.#attempt(() => this.#write(agentRun, now, mark))) return false
     const { run, epoch } = agentRun.offer
     if (isFirst) this.#deps.log.debug('run.kept', { run, epoch, pid: now.pid })
-    this.#recorded += isFirst ? 1 : 0
+    this.#recorded.add(now.marker)
     return true
   }
 
   #write({ offer }: AgentRun, at: Whereabouts, mark: ProcessMark): void {
     const { pid: _, countedMs, ...rest } = at
     const computesFromMs = countedMs === null ? null : sinceBootMs() - countedMs
-    if (this.#recorded === 0) this.#tellLease()
+    if (this.#recorded.size === 0) this.#tellLease()
     // Its process has been told these, and nobody needs them any more.
     const cleared = { inputText: '', journal: { ...offer.journal, text: null } }
     this.#deps.records.keep({ ...rest, process: mark, offer: { ...offer, ...cleared }, computesFromMs })
     this.#deps.processes.keep(at.pid, true)
   }
 
-  #drop({ marker, pid }: Whereabouts): void {
+  gone(marker: string, pid: number): void {
     this.#attempt(() => this.#deps.records.forget(marker))
     this.#deps.processes.keep(pid, false)
-    this.#recorded -= 1
+    this.#recorded.delete(marker)
   }
 
   #tellLease(): void {

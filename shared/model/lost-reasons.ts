@@ -7,6 +7,7 @@ export const LOST_REASONS = {
   revoked: 'the runner was revoked',
   shutdown: 'the agent was stopped',
   killed: 'the agent was killed',
+  setBack: 'the machine of the agent was set back, or has lost what the agent had written down',
   unconfirmed: 'the coordinator did not confirm in time that the run is ours',
 } as const
 
@@ -16,6 +17,7 @@ const WHAT: ReadonlyMap<string, Loss['what']> = new Map([
   [LOST_REASONS.revoked, 'operator'],
   [LOST_REASONS.shutdown, 'operator'],
   [LOST_REASONS.killed, 'daemon'],
+  [LOST_REASONS.setBack, 'host'],
 ])
 
 /** How an agent begins that found the program of a killed one and could not go on with it; the cause follows. */

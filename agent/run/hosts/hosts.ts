@@ -19,7 +19,8 @@ export interface Files {
   workspaces: string
 }
 
-type HostsOptions = Pick<ProcessesOptions, 'environment' | 'execPath' | 'isolation' | 'records'> & {
+type Shared = 'environment' | 'execPath' | 'isolation' | 'records' | 'found' | 'guard'
+type HostsOptions = Pick<ProcessesOptions, Shared> & {
   rawPipes: RawPipes | undefined
   log: NonNullable<ProcessesOptions['log']>
 }
@@ -36,12 +37,17 @@ export class Hosts {
   readonly #hosts = new Map<string, HostProcess>()
   /** What nobody waits for but the agent's end. */
   readonly #endings = new Set<Promise<unknown>>()
+  /** Found, and not adopted yet. */
+  readonly #awaited: Set<number>
   #started = 0
 
   constructor(options: HostsOptions, files: Files, isolation: Isolation) {
-    const { log, environment, records } = options
+    const { log, environment, records, found = [], guard } = options
+    const { fromMs, fenceMs } = guard?.lease ?? { fromMs: 0, fenceMs: 0 }
+    const pgids = found.map(({ process: { pid } }) => pid)
     const markerPrefix = this.#markerPrefix
     this.#options = options
+    this.#awaited = new Set(pgids)
     this.#files = files
     this.#isolation = isolation
     this.#workspaces = keepWorkspaces(files.workspaces)
@@ -51,8 +57,13 @@ export class Hosts {
       markerPrefix,
       cgroups: isolation.cgroups,
       uids: options.isolation?.uids ?? null,
+      found: { pgids, untilMs: fromMs + fenceMs },
       onRestart: () => log('reaper.restarted'),
-      onStart: (pid) => records?.reaperIs(pid),
+      onStart: (pid) => {
+        records?.reaperIs(pid)
+        // Both guard them until here: whenever this agent is killed, one of them does.
+        guard?.endReaper()
+      },
     })
     const isKnown = (marker: string) => this.#hosts.has(marker)
     this.#sweeper = createSweeper({ markerPrefix, isKnown, onEnd: (host) => this.#forgetGroup(host), log })
@@ -87,6 +98,7 @@ export class Hosts {
     const its = { marker, enclosure, rawPipes, pid: mark.pid, exit }
     const host = Object.assign(hostOver({ ...its, ...lines, raw }), { workspace })
     this.#hosts.set(marker, host)
+    this.#awaited.delete(mark.pid)
     this.reaper.add(mark.pid)
     return host
   }
@@ -139,7 +151,12 @@ export class Hosts {
   }
 
   #forgetGroup({ pid }: HostProcess): void {
-    if (pid !== undefined) this.reaper.del(pid)
+    if (pid !== undefined) this.forget(pid)
+  }
+
+  forget(pid: number): void {
+    this.#awaited.delete(pid)
+    this.reaper.del(pid)
   }
 
   /** Nobody waits for a folder to go. */
@@ -166,6 +183,8 @@ export class Hosts {
   async close(): Promise<void> {
     await Promise.all(this.#endings)
     await this.#sweeper.close()
+    // An agent that cannot start leaves them to the next one, with their pipes.
+    if (this.#awaited.size > 0) return this.reaper.leave()
     await this.reaper.close()
     await this.#options.rawPipes?.close()
   }

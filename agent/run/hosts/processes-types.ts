@@ -2,7 +2,7 @@ import type { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Capability } from '@windlass/shared/wire/agent.ts'
 import type { HostIsolation } from '../../isolation/plan.ts'
 import type { InForce, Refusal } from '../../isolation/probe.ts'
-import type { ProgramRecord, Records } from '../../takeover/records.ts'
+import type { Found, ProgramRecord, Records } from '../../takeover/records.ts'
 import type { Time } from '../program/compute-clock.ts'
 import type { HostLines, HostProcess } from './host-process.ts'
 import type { OnEvents } from '../program/output.ts'
@@ -37,6 +37,8 @@ export interface ProcessesOptions {
   records?: Records
   /** Of the agent before this one, and to be taken back. */
   found?: readonly ProgramRecord[]
+  /** Until when these may live, and what ends them then as long as nobody else does. */
+  guard?: Pick<Found, 'lease' | 'endReaper'>
 }
 
 export interface ProcessesStats {
@@ -54,6 +56,8 @@ export interface Processes {
   adopt(record: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): HostProcess & { workspace: string }
   /** Ends one that was adopted and got no run; answers whether nothing of it is left. */
   end(host: HostProcess): Promise<boolean>
+  /** Nothing is left of one that was found and not adopted. */
+  forget(pid: number): void
   /** It outlives this agent by what is left of its lease. */
   keep(pid: number, isSpared: boolean): void
   leaseUntil(untilMs: number): void

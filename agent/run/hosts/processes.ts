@@ -208,6 +208,10 @@ class ProcessesHere implements Processes {
     return this.#hosts.end(host)
   }
 
+  forget(pid: number): void {
+    this.#hosts.forget(pid)
+  }
+
   keep(pid: number, isSpared: boolean): void {
     this.#hosts.reaper.keep(pid, isSpared)
   }

@@ -1,13 +1,14 @@
 /**
  * Shell script of the reaper; `reaper.ts` says what it is for. Words come line by line on its stdin. Arguments: what
- * the environment of each program has, the start of the names of our cgroups, first and last user of runs.
+ * the environment of each program has, the start of the names of our cgroups, first and last user of runs; then what
+ * would be told by words otherwise: all groups, those that are kept, the end of the lease in seconds, and the fence.
  *
  * `read` waits without an end: a timer of its own signals the script when the fence is due, in case the agent stands
  * still and neither speaks nor closes its pipe. The timer rings each second until it is heard, as `read` misses a
  * signal that comes just before it waits. All times are hundredths of a second since the machine's start.
  */
 export const REAPER_SCRIPT = `
-list=' ' kept=' ' until=0 fence=0 timer= aim=0 rang=
+list=" \${5:+$5 }" kept=" \${6:+$6 }" until=\${7:-0} fence=\${8:-0} timer= aim=0 rang=
 now() { read -r up idle < /proc/uptime && up=\${up%.*}\${up#*.}; }
 stop_timer() { [ -z "$timer" ] || kill "$timer"; timer=; }
 start_timer() {
@@ -65,6 +66,7 @@ end_all() {
   done
 }
 trap 'ring "$@"' USR1
+[ "$fence" -eq 0 ] || start_timer
 while rang=; do
   # What a signal has cut off is no line.
   read -r word pid || { [ -n "$rang" ] && continue; break; }
@@ -76,7 +78,7 @@ while rang=; do
     keep) kept="$kept$pid " ;;
     del) case $list in *" $pid "*) list="\${list%%" $pid "*} \${list#*" $pid "}" ;; esac ;;
     drop) case $kept in *" $pid "*) kept="\${kept%%" $pid "*} \${kept#*" $pid "}" ;; esac ;;
-    lease) read -r up idle < /proc/uptime && until=$((\${up%.*} + pid)) ;;
+    lease) until=$pid ;;
     fence)
       fence=$pid
       [ -z "$timer" ] || [ "$fence" -ge "$aim" ] || stop_timer

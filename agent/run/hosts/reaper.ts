@@ -2,7 +2,6 @@ import path from 'node:path'
 import { probe } from '@windlass/shared/probe.ts'
 import type { UidRange } from '../../isolation/plan.ts'
 import { launch, type Launched } from '../../os/process.ts'
-import { sinceBootMs } from '../../os/process-id.ts'
 import { MARKER } from '../../os/environment.ts'
 import { signal } from '../../os/end-processes.ts'
 import { REAPER_SCRIPT } from './reaper-script.ts'
@@ -23,6 +22,7 @@ export interface Reaper {
   del(pgid: number): void
   /** One that is kept lives on until the lease is over: the next agent may come for it, and ends this reaper then. */
   keep(pgid: number, isSpared: boolean): void
+  /** In milliseconds since the machine's start. */
   leaseUntil(untilMs: number): void
   /**
    * Everything is ended then, unless another time is told before, in milliseconds since the machine's start. Undefined:
@@ -31,10 +31,14 @@ export interface Reaper {
   fenceAt(atMs: number | undefined): void
   pid(): number | undefined
   close(): Promise<void>
+  /** Goes on as if this agent had been killed. */
+  leave(): void
 }
 
 /** Hundredths of a second, as in /proc/uptime. */
-const fenceLine = (atMs: number) => `fence ${Math.ceil(atMs / 10)}\n`
+const fenceTime = (atMs: number) => Math.ceil(atMs / 10)
+/** Whole seconds since the machine's start, and never one too many. */
+const leaseEnd = (untilMs: number) => Math.max(0, Math.floor(untilMs / 1000) - 1)
 
 interface ReaperOptions {
   cwd: string
@@ -43,35 +47,52 @@ interface ReaperOptions {
   /** Folder of the agent's cgroups. */
   cgroups: string | undefined
   uids: UidRange | null
+  /** Groups of the agent before this one: they are kept from the first moment, until their lease is over. */
+  found: { pgids: readonly number[]; untilMs: number }
   onRestart: () => void
   onStart?: (pid: number) => void
 }
 
-function launchScript({ uids, cgroups, markerPrefix, cwd, path: PATH }: ReaperOptions): Launched {
+interface Charge {
+  groups: Iterable<number>
+  spared: Iterable<number>
+  untilMs: number
+  fencedAtMs: number
+}
+
+/** All that it has to know comes with its start: were it told later, an agent that is killed in between had told nothing. */
+function launchScript({ uids, cgroups, markerPrefix, cwd, path: PATH }: ReaperOptions, charge: Charge): Launched {
   const ownCgroups = cgroups === undefined ? '' : path.join(cgroups, markerPrefix)
-  const range = uids ? [String(uids.first), String(uids.last)] : []
-  const args = ['-c', REAPER_SCRIPT, 'reaper', `${MARKER}=${markerPrefix}`, ownCgroups, ...range]
-  return launch({ file: '/bin/sh', args, cwd, env: { PATH }, morePipes: 0, stdin: 'pipe' })
+  const own = [`${MARKER}=${markerPrefix}`, ownCgroups, ...(uids ? [uids.first, uids.last] : ['', ''])]
+  const lists = [charge.groups, charge.spared].map((pgids) => [...pgids].join(' '))
+  const args = [...own, ...lists, leaseEnd(charge.untilMs), fenceTime(charge.fencedAtMs)].map(String)
+  return launch({
+    file: '/bin/sh',
+    args: ['-c', REAPER_SCRIPT, 'reaper', ...args],
+    cwd,
+    env: { PATH },
+    morePipes: 0,
+    stdin: 'pipe',
+  })
 }
 
 export function startReaper(options: ReaperOptions): Reaper {
-  const groups = new Set<number>()
-  const spared = new Set<number>()
-  let lease = ''
-  let fencedAtMs = 0
+  const { pgids, untilMs: foundUntilMs } = options.found
+  const groups = new Set(pgids)
+  const spared = new Set(pgids)
+  let untilMs = foundUntilMs
+  // Should this agent stand still before it has told any other time.
+  let fencedAtMs = pgids.length > 0 ? untilMs : 0
   let isClosed = false
   let child = start()
 
   function start(): Launched {
-    const started = launchScript(options)
+    const started = launchScript(options, { groups, spared, untilMs, fencedAtMs })
     started.stdout.resume()
     started.stderr.resume()
     // A reaper that is gone says so by its exit; its pipe has nothing to add.
     started.stdin?.on('error', () => {})
     void started.exited.then(restart)
-    for (const pgid of groups) started.stdin?.write(`add ${pgid}\n`)
-    for (const pgid of spared) started.stdin?.write(`keep ${pgid}\n`)
-    started.stdin?.write(`${lease}${fenceLine(fencedAtMs)}`)
     if (started.pid !== undefined) options.onStart?.(started.pid)
     return started
   }
@@ -89,6 +110,7 @@ export function startReaper(options: ReaperOptions): Reaper {
 
   return {
     add: (pgid) => {
+      if (groups.has(pgid)) return
       groups.add(pgid)
       child.stdin?.write(`add ${pgid}\n`)
     },
@@ -103,15 +125,14 @@ export function startReaper(options: ReaperOptions): Reaper {
       else spared.delete(pgid)
       child.stdin?.write(`${isSpared ? 'keep' : 'drop'} ${pgid}\n`)
     },
-    leaseUntil: (untilMs) => {
-      // Whole seconds, and never one too many.
-      lease = `lease ${Math.max(0, Math.floor((untilMs - sinceBootMs()) / 1000) - 1)}\n`
-      child.stdin?.write(lease)
+    leaseUntil: (nextMs) => {
+      untilMs = nextMs
+      child.stdin?.write(`lease ${leaseEnd(untilMs)}\n`)
     },
     fenceAt: (atMs = 0) => {
       if (Math.abs(atMs - fencedAtMs) < FENCE_NOISE_MS) return
       fencedAtMs = atMs
-      child.stdin?.write(fenceLine(fencedAtMs))
+      child.stdin?.write(`fence ${fenceTime(fencedAtMs)}\n`)
     },
     pid: () => child.pid,
     close: async () => {
@@ -121,6 +142,10 @@ export function startReaper(options: ReaperOptions): Reaper {
       const timer = setTimeout(() => child.pid && signal(-child.pid, 'SIGKILL'), 2_000)
       await child.exited
       clearTimeout(timer)
+    },
+    leave: () => {
+      isClosed = true
+      child.stdin?.end()
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { Placement } from '@windlass/shared/wire/agent.ts'
 import type { Gap } from './gap.ts'
+import type { Position } from './segments.ts'
 
 /** A placement whose entries are not all acknowledged yet. Entries are numbered from 1. */
 export interface Held {
@@ -13,6 +14,8 @@ export interface Held {
   sent: number
   acked: number
   isEnded: boolean
+  /** The coordinator had more entries than were ever written here; nothing but the end follows these. */
+  isSetBack: boolean
   /** What was left out since the last entry. */
   gap: Gap | undefined
   /** Characters that are not acknowledged, gathered ones included. */
@@ -24,6 +27,15 @@ export interface Held {
   nextMark: FrameMark | undefined
   /** The files that hold entries of this placement which are not acknowledged yet, with the last one in each. */
   parts: { segment: number; last: number }[]
+}
+
+/** Entries that have just been written, with the text that goes over the wire. */
+export interface Written {
+  held: Held
+  first: number
+  last: number
+  json: string
+  at: Position
 }
 
 /** Where a program stood when the entry `seq` was written. */
@@ -44,6 +56,7 @@ export function newHeld(run: string, epoch: number): Held {
     ...counts,
     gathered: [],
     isEnded: false,
+    isSetBack: false,
     gap: undefined,
     mark: undefined,
     nextMark: undefined,

@@ -4,27 +4,20 @@ import type { Entry, Placement } from '@windlass/shared/wire/agent.ts'
 import { FlushTimer } from './flush-timer.ts'
 import { gapEntry, isLog, widened } from './gap.ts'
 import { byClockOf, gapOf, gatheredOf, headOf, marked, nextMarkOf, type Gathered } from './held-lines.ts'
-import { addWritten, keyOf, newHeld, placementOf, takeAcked, type FrameMark, type Held } from './held.ts'
+import { addWritten, keyOf, newHeld, placementOf, takeAcked, type FrameMark, type Held, type Written } from './held.ts'
 import { forgetLine, openLine } from './line.ts'
 import { NeededFiles } from './needed-files.ts'
 import { recoverSpool } from './recover.ts'
 import { openSegments, type Chunk, type Position, type Segments } from './segments.ts'
 import { createThrottle, type Throttle, type ThrottleOptions } from './throttle.ts'
 
+export type { Written }
+
 export interface SpoolOptions extends Omit<ThrottleOptions, 'total'> {
   folder: string
   /** How far this machine's clock is behind the coordinator's, by which the log of a run is told. */
   offsetMs?: () => number
   log: Log
-}
-
-/** Entries that have just been written, with the text that goes over the wire. */
-export interface Written {
-  held: Held
-  first: number
-  last: number
-  json: string
-  at: Position
 }
 
 /** The write-ahead log of everything that runs report: on disk before it is sent, kept until it is acknowledged. */
@@ -39,6 +32,8 @@ export interface Spool {
    */
   mark(run: string, epoch: number, mark: Omit<FrameMark, 'seq'>): void
   ack(run: string, epoch: number, seq: number): void
+  /** Not all of the `seq` entries that the coordinator has are ours: nothing but an end goes on from there. */
+  setBack(run: string, epoch: number, seq: number): void
   forget(run: string, epoch: number): void
   find(run: string, epoch: number): Held | undefined
   /** Every placement with something unacknowledged, or in execution. */
@@ -119,6 +114,7 @@ class SpoolInFiles implements Spool {
     if (!held || held.isEnded) return undefined
     let isUrgent = false
     for (const entry of entries) {
+      if (held.isSetBack && entry[0] !== 'end') continue
       if (this.#throttle.isCut(held) && isLog(entry)) {
         this.#leaveOut(held, entry)
         continue
@@ -163,7 +159,7 @@ class SpoolInFiles implements Spool {
     const held = this.find(run, epoch)
     // What was left out would be told again, and then be there twice: once as itself, once as a gap.
     const frames = held?.gap ? null : mark.frames
-    if (!held) return
+    if (!held || held.isSetBack) return
     held.nextMark = { ...mark, frames, seq: held.written + held.gathered.length }
     // Otherwise it goes along with what is gathered. A program may be silent for hours, and its agent be killed then.
     if (frames === null || held.gathered.length > 0) return
@@ -235,6 +231,15 @@ class SpoolInFiles implements Spool {
   forget(run: string, epoch: number): void {
     const held = this.find(run, epoch)
     if (held) this.#forget(held)
+  }
+
+  setBack(run: string, epoch: number, seq: number): void {
+    const held = this.find(run, epoch)
+    if (!held) return
+    this.#forget(held)
+    this.#forgotten += openLine(run, epoch, seq + 1, false)
+    const after = { ...newHeld(run, epoch), written: seq, sent: seq, acked: seq, isSetBack: true }
+    this.#known.set(keyOf(run, epoch), after)
   }
 
   #forget(held: Held): void {

@@ -62,10 +62,12 @@ const started = new Set<ChildProcess>()
 
 /** Whatever a test that failed has left running. */
 export async function endAgentProcesses(): Promise<void> {
-  const alive = [...started].filter((child) => child.exitCode === null && child.signalCode === null)
+  const alive = [...started].filter((child) => !hasEnded(child))
   started.clear()
   await Promise.all(alive.map((child) => ended(child)))
 }
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null
 
 async function ended(child: ChildProcess): Promise<void> {
   const exited = once(child, 'exit')
@@ -95,7 +97,7 @@ export async function anAgentProcess(
     const [code] = (await exited) as [number | null]
     return code
   }
-  await until(`the start of an agent: ${output}`, () => output.includes('agent.started') || child.exitCode !== null)
+  await until(`the start of an agent: ${output}`, () => output.includes('agent.started') || hasEnded(child))
   return { child, output: () => output, kill }
 }
 

@@ -1,3 +1,4 @@
+import { chmodSync } from 'node:fs'
 import path from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
@@ -11,7 +12,11 @@ import { FakeCoordinator, linesOf, type FakePlacement } from '../_kit/fake-coord
 // In bubblewrap no program is taken back.
 const ENV = { WINDLASS_AGENT_ISOLATION: 'process' }
 
-type Offered = Partial<Omit<Offer, 'secrets'>> & { secrets?: Record<string, string> }
+type Offered = Partial<Omit<Offer, 'secrets'>> & {
+  secrets?: Record<string, string>
+  /** Of all its agents. */
+  env?: Record<string, string>
+}
 
 /**
  * A program that prints its pid first, whose agent was killed when it had noted how to take it back, and something else
@@ -20,11 +25,14 @@ type Offered = Partial<Omit<Offer, 'secrets'>> & { secrets?: Record<string, stri
 export async function abandoned(
   t: TestContext,
   body: string,
-  { secrets, ...offered }: Offered,
+  { secrets, env, ...offered }: Offered,
   beforeKill: (on: { placement: FakePlacement; pid: number; fake: FakeCoordinator }) => unknown = () => undefined,
 ) {
   const fake = await FakeCoordinator.start()
   const { folder, remove } = await aFolder()
+  // Runs may have users of their own.
+  chmodSync(folder, 0o711)
+  const ofAgents = { ...ENV, ...env }
   let next: (Agent & Logged) | undefined
   t.after(async () => {
     next?.stop()
@@ -34,7 +42,7 @@ export async function abandoned(
     await remove()
   })
   if (secrets) fake.secrets = secrets
-  const first = await anAgentProcess(fake.url, folder, ENV)
+  const first = await anAgentProcess(fake.url, folder, ofAgents)
   const placement = fake.offer(await aProgram(body), { ...offered, secrets: secrets !== undefined })
   const pid = Number(await until('its first line', () => linesOf(placement)[0]))
   const of = (name: string) => textIn(path.join(folder, name))
@@ -43,7 +51,9 @@ export async function abandoned(
   await beforeKill({ placement, pid, fake })
   await first.kill('SIGKILL')
   const takeOver = async (more: Record<string, string> = {}) =>
-    (next = await anAgent(fake.url, folder, { ...ENV, ...more }))
+    (next = await anAgent(fake.url, folder, { ...ofAgents, ...more }))
+  /** An agent that can be killed as well. */
+  const takeOverApart = () => anAgentProcess(fake.url, folder, ofAgents)
   const connected = async () => next?.connected
-  return { fake, folder, placement, pid, takeOver, connected }
+  return { fake, folder, placement, pid, takeOver, takeOverApart, connected }
 }

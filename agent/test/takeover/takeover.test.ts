@@ -28,7 +28,7 @@ function aTakeover(isFull: () => boolean) {
   }
   const logged = aLog()
   const spool = { mark: () => undefined }
-  const takeover = createTakeover({ records, processes, spool, log: logged.log, lease: LEASE })
+  const takeover = createTakeover({ records, processes, spool, log: logged.log, lease: LEASE, found: [] })
   const done = Promise.withResolvers<void>()
   const at = { pid: process.pid, marker: 'm.1', workspace: '/nowhere', countedMs: 5, leftMs: 10 }
   const program = { whereabouts: () => at, follow: () => undefined, done: done.promise } as unknown as RunningProgram

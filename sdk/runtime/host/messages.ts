@@ -16,20 +16,21 @@ let held: Buffer = Buffer.alloc(0)
  * more than a read. Undefined once `watchMessages` has taken over. Ends the process when the agent is gone.
  */
 export function nextMessage(): ProgramMessage | undefined {
-  return socket ? undefined : readMessage(descriptor)
+  return socket ? undefined : (readMessage(descriptor) ?? process.reallyExit(1))
 }
 
-/** One message, from wherever it comes. Ends the process when nobody is there. */
-export function readMessage(fd: number): ProgramMessage {
-  const length = readExactly(fd, LENGTH_BYTES).readUInt32LE(0)
-  return JSON.parse(readExactly(fd, length).toString()) as ProgramMessage
+/** One message, from wherever it comes; undefined when nobody is there. */
+export function readMessage(fd: number): ProgramMessage | undefined {
+  const length = readExactly(fd, LENGTH_BYTES)?.readUInt32LE(0)
+  const text = length === undefined ? undefined : readExactly(fd, length)
+  return text && (JSON.parse(text.toString()) as ProgramMessage)
 }
 
-function readExactly(fd: number, bytes: number): Buffer {
+function readExactly(fd: number, bytes: number): Buffer | undefined {
   const buffer = Buffer.allocUnsafe(bytes)
   for (let got = 0; got < bytes;) {
     const read = readSync(fd, buffer, got, bytes - got, null)
-    if (read === 0) process.reallyExit(1)
+    if (read === 0) return undefined
     got += read
   }
   return buffer

@@ -72,6 +72,8 @@ function tellAgain({ start, heard }: Session, lines: Lines): boolean {
     const report: RejoinReport = { first, next, heard, variables: start.variables }
     writeAll(frames, encodeFrame('rejoin', JSON.stringify(report)))
     const answer = readMessage(messages)
+    // It was killed before it could go on: the next one may come.
+    if (!answer) return false
     if (answer.t !== 'resend') return process.reallyExit(1)
     writeAll(frames, Buffer.concat(recent.from(answer.from)))
     sendTo(frames)

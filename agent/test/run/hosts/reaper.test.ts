@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
+import { sinceBootMs } from '../../../os/process-id.ts'
 import { MARKER } from '../../../os/environment.ts'
 import { REAPER_SCRIPT } from '../../../run/hosts/reaper-script.ts'
 import { isAlive } from '../programs.ts'
@@ -30,3 +31,17 @@ test(
     assert.deepEqual([await isAlive(own), await isAlive(other)], [false, true])
   },
 )
+
+test('one whose agent is killed at once guards what it was given, until the lease of that is over', async (t) => {
+  const found = await aMarked(t)
+  const until = Math.floor(sinceBootMs() / 1000) + 3
+  const charge = [String(found), String(found), String(until), String(until * 100)]
+  const reaper = spawn('/bin/sh', ['-c', REAPER_SCRIPT, 'reaper', `${MARKER}=no-test`, '', '', '', ...charge], {
+    env: { PATH: '/usr/bin:/bin' },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  reaper.stdin.end()
+  await once(reaper, 'exit')
+  assert.ok(sinceBootMs() >= until * 1000, 'it lives until then')
+  assert.equal(await isAlive(found), false)
+})

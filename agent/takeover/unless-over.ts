@@ -4,7 +4,7 @@ import { sinceBootMs } from '../os/process-id.ts'
 import type { AgentRun } from '../run/agent-run.ts'
 import type { HostProcess, RawOutput } from '../run/hosts/host-process.ts'
 import { TIMEOUT_GRACE_MS } from '../run/program/compute-clock.ts'
-import { FIRST_WORD } from '../run/program/frame-limits.ts'
+import { OF_TAKEOVER } from '../run/program/frame-limits.ts'
 import { rejoinIn } from '../run/program/reports.ts'
 import { createTimers } from '../run/program/timers.ts'
 import type { ProgramRecord } from './records.ts'
@@ -88,7 +88,7 @@ export function heard(host: HostProcess): Promise<Heard> {
   const raw: RawOutput[] = []
   let rawBytes = 0
   host.listen({
-    mostBytes: FIRST_WORD,
+    mostBytes: OF_TAKEOVER,
     frames([frame, ...more]) {
       if (frame && more.length === 0) {
         host.pause()

@@ -57,7 +57,7 @@ export interface Stretch {
   isAll: boolean
 }
 
-/** The same, but it looks at so many runs at most, and not until it has found a page: among millions that takes minutes. */
+/** The same, but it looks at so many runs at most and not until it has a page: among millions that takes minutes. */
 export async function listStretch(db: Sql, given: RunFilter, most: number): Promise<Stretch> {
   const { f, start, range } = await prepare(db, given)
   const [row] = await db<[{ ids: RunId[]; lookedTo: string | null; looked: number }]>`

@@ -127,8 +127,13 @@ function ticks(row: ScheduleRow): Said {
 
 function overdue({ now, jitterMs }: ScheduleRow, nextAt: number): Said {
   const lateMs = now - nextAt - jitterMs
-  const message = `It starts runs, but its tick of ${time(nextAt)} is ${Math.floor(lateMs / 1000)} s late: the schedules of the org take their turns, the most overdue first, and more is due than is done in time.`
+  const late = `its tick of ${time(nextAt)} is ${Math.floor(lateMs / 1000)} s late`
+  const turns =
+    'the schedules of the org take their turns, the most overdue first, and more is due than is done in time'
+  const message = `It starts runs, but ${late}: ${turns}.`
   const change =
-    'Let schedules tick less often, and take slow patterns out of the input schemas of their workflows. An admin of the coordinator finds `schedule.undecided`, `schedules.putOff` or `schedule.failed` in its log where it could not fire.'
+    'Let schedules tick less often, and take slow patterns out of the input schemas of their workflows. ' +
+    'An admin of the coordinator finds `schedule.undecided`, `schedules.putOff` or `schedule.failed` in its log ' +
+    'where it could not fire.'
   return { code: 'TICKS', message, change, since: nextAt }
 }

@@ -119,20 +119,21 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     ready = true
     probe('process.ready', { pid })
   }
+  const onBroken = (error: unknown) => {
+    frames.destroy()
+    tainted = true
+    listener?.broken(error)
+  }
   const onFrames = (chunk: Buffer) => {
     const { frames: found, broken } = read(chunk)
     try {
       // Of a large frame most chunks complete nothing.
-      if (found.length > 0) {
-        if (listener) listener.frames(found)
-        else onReady()
-      }
-      if (broken) throw broken
+      if (found.length > 0 && listener) listener.frames(found)
+      else if (found.length > 0) onReady()
     } catch (error) {
-      frames.destroy()
-      tainted = true
-      listener?.broken(error)
+      return onBroken(error)
     }
+    if (broken) onBroken(broken)
   }
   const onRaw = (stream: RawStream) => (chunk: Buffer) => {
     if (listener) listener.raw(stream, chunk)
@@ -171,11 +172,7 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     send: (message) => {
       if (messages.writable) messages.write(encodeMessage(message))
     },
-    sendBytes: (message) =>
-      new Promise((resolve) => {
-        if (messages.writable) messages.write(message, () => resolve())
-        else resolve()
-      }),
+    sendBytes: (message) => written(messages, message),
     unreadBytes: () => messages.writableLength,
     wake: () => {
       if (pid === undefined || exited || isWatching) return
@@ -188,6 +185,13 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     resume: () => readers.forEach((reader) => reader.resume()),
     release: () => [...sources, messages].forEach((stream) => stream.destroy()),
   }
+}
+
+function written(to: Writable, bytes: Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    if (to.writable) to.write(bytes, () => resolve())
+    else resolve()
+  })
 }
 
 async function allClosed(streams: Readable[]): Promise<void> {

@@ -60,7 +60,7 @@ interface Charge {
   fencedAtMs: number
 }
 
-/** All that it has to know comes with its start: were it told later, an agent that is killed in between had told nothing. */
+/** All that it has to know comes with its start: an agent may be killed before it has told more. */
 function launchScript({ uids, cgroups, markerPrefix, cwd, path: PATH }: ReaperOptions, charge: Charge): Launched {
   const ownCgroups = cgroups === undefined ? '' : path.join(cgroups, markerPrefix)
   const own = [`${MARKER}=${markerPrefix}`, ownCgroups, ...(uids ? [uids.first, uids.last] : ['', ''])]

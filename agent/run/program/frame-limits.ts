@@ -18,7 +18,7 @@ export const WITHOUT_RUN: MostBytes = { ready: NOTHING }
  * The first word of a program that is taken back, and no other: variables and secrets of two levels, 1 MiB in all, with
  * what JSON makes of their characters.
  */
-export const FIRST_WORD: MostBytes = { rejoin: 8 * MIB }
+export const OF_TAKEOVER: MostBytes = { rejoin: 8 * MIB }
 
 /**
  * Bytes of each kind of frame of a program that is executed: what the runtime sends at most. A program can write in its

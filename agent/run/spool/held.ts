@@ -1,6 +1,6 @@
 import type { Placement } from '@windlass/shared/wire/agent.ts'
 import type { Gap } from './gap.ts'
-import type { Position } from './segments.ts'
+import type { Position } from './position.ts'
 
 /** A placement whose entries are not all acknowledged yet. Entries are numbered from 1. */
 export interface Held {

@@ -3,12 +3,7 @@ import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { parseLine } from './line.ts'
 import type { SpoolLine } from './line.ts'
-
-/** A place in the spool: a numbered file and a byte in it. */
-export interface Position {
-  segment: number
-  offset: number
-}
+import type { Position } from './position.ts'
 
 export interface Chunk {
   lines: SpoolLine[]

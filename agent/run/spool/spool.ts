@@ -8,7 +8,8 @@ import { addWritten, keyOf, newHeld, placementOf, takeAcked, type FrameMark, typ
 import { forgetLine, openLine } from './line.ts'
 import { NeededFiles } from './needed-files.ts'
 import { recoverSpool } from './recover.ts'
-import { openSegments, type Chunk, type Position, type Segments } from './segments.ts'
+import { openSegments, type Chunk, type Segments } from './segments.ts'
+import type { Position } from './position.ts'
 import { createThrottle, type Throttle, type ThrottleOptions } from './throttle.ts'
 
 export type { Written }

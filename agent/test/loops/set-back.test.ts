@@ -9,7 +9,11 @@ import { aFolder, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { FakeCoordinator, linesOf, type FakePlacement } from '../_kit/fake-coordinator.ts'
 
-const TICKS = `for (let n = 1; ; n++) { console.log(process.pid + ' ' + n); await new Promise((r) => setTimeout(r, 20)) }`
+const TICKS = `
+  for (let n = 1; ; n++) {
+    console.log(process.pid + ' ' + n)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }`
 const LOST = { how: 'lost', reason: LOST_REASONS.setBack }
 
 after(endAgentProcesses)

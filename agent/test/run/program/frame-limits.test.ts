@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { FrameName } from '@windlass/shared/wire/program.ts'
-import { FIRST_WORD, OF_RUN, parseable, WITHOUT_RUN } from '../../../run/program/frame-limits.ts'
+import { OF_TAKEOVER, OF_RUN, parseable, WITHOUT_RUN } from '../../../run/program/frame-limits.ts'
 import { BrokenFrame, createFrameReader, type Frame, type MostBytes } from '../../../run/program/frames.ts'
 import { framesOf } from '../../../run/program/start-message.ts'
 import { aRedactor } from '../../_kit/a-redactor.ts'
@@ -88,9 +88,9 @@ test('only a program that is taken back says where it stands, and a process with
   const rejoin = header('J', KIB)
   assert.match(String(read(OF_RUN, rejoin).broken), /a rejoin, which it does not say at this time/)
   assert.match(String(read(WITHOUT_RUN, rejoin).broken), /a rejoin,/)
-  assert.deepEqual(read(FIRST_WORD, rejoin), { frames: [] })
+  assert.deepEqual(read(OF_TAKEOVER, rejoin), { frames: [] })
   for (const code of ['o', 'j', 'b']) {
-    assert.ok(read(FIRST_WORD, header(code, 0)).broken instanceof BrokenFrame)
+    assert.ok(read(OF_TAKEOVER, header(code, 0)).broken instanceof BrokenFrame)
     assert.ok(read(WITHOUT_RUN, header(code, 0)).broken instanceof BrokenFrame)
   }
   assert.equal(read(WITHOUT_RUN, header('r', 0)).frames.length, 1)
@@ -141,11 +141,11 @@ test('only the first output is looked through for secrets', async (t) => {
 test('what a program has told before it broke its line is told', async (t) => {
   const stage = await aStage(t)
   // Also of a second `begun`, which would set back what is counted of its frames, and of words that are its runtime's.
-  for (const word of ['nonsense', 'rejoin', 'begun', 'ready']) {
-    const inputText = JSON.stringify({ lie: `line and ${word}` })
+  for (const name of ['nonsense', 'rejoin', 'begun', 'ready']) {
+    const inputText = JSON.stringify({ lie: `line and ${name}` })
     const { ending, events } = await stage.play('lies-on-the-line.mjs', { inputText })
-    assert.ok(ending.how === 'threw' && ending.error.code === 'PROGRAM_LINE_BROKEN', `${word}: ${ending.how}`)
-    assert.deepEqual(texts(events), ['a line'], word)
+    assert.ok(ending.how === 'threw' && ending.error.code === 'PROGRAM_LINE_BROKEN', `${name}: ${ending.how}`)
+    assert.deepEqual(texts(events), ['a line'], name)
   }
 })
 

@@ -66,7 +66,8 @@ test('many lines that move at once let in no more than one would, and a job lets
   const forgotten = async () => (await forgottenWaiters(c.db, { after: '', limit: 1000 })).findings
   // Jobs of the org are held up: nobody but the transaction of the cancel lets anybody in meanwhile.
   await c.db`
-    insert into graphile_worker._private_job_queues (queue_name, locked_at, locked_by) values (${c.orgId}, now(), 'a test')`
+    insert into graphile_worker._private_job_queues (queue_name, locked_at, locked_by)
+    values (${c.orgId}, now(), 'a test')`
   assert.equal(await waiting(), lines * each)
   const { job } = await c.call(ops.runs.bulkCancel, { org: c.org, filter: { workflow: slug } })
   await workOnBulk(c.deps, job.id)

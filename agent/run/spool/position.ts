@@ -1,0 +1,5 @@
+/** A place in the spool: a numbered file and a byte in it. */
+export interface Position {
+  segment: number
+  offset: number
+}

@@ -1,4 +1,13 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { RunLimits } from '@windlass/shared/model/pool.ts'
 import { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
@@ -111,7 +120,8 @@ export function findPrograms(folder: string, machine = THIS_MACHINE): Found {
   const lease = said?.boot === boot ? { fromMs: said.fromMs, fenceMs: said.fenceMs } : NO_LEASE
   const all = recorded(folder)
   const holds = machine.sinceBootMs() < lease.fromMs + lease.fenceMs
-  const programs = all.filter((record) => holds && isThere(record, boot))
+  const own = workspacesBeside(folder)
+  const programs = all.filter((record) => holds && isThere(record, boot) && path.dirname(record.workspace) === own)
   for (const { marker } of all.filter((record) => !programs.includes(record))) openRecords(folder).forget(marker)
   const reaper = parse(readOrNothing(path.join(folder, REAPER_FILE)) ?? 'null') as ProcessMark | null | undefined
   return { programs, lease, endReaper: () => void (reaper && isAlive(reaper) && signal(-reaper.pid, 'SIGKILL')) }
@@ -133,6 +143,12 @@ function recorded(folder: string): ProgramRecord[] {
     rmSync(file, { force: true })
     return []
   })
+}
+
+/** In a copy of a state folder stand the programs of the original, which are not for whoever starts there. */
+function workspacesBeside(folder: string): string {
+  const workspaces = path.join(path.dirname(folder), 'workspaces')
+  return existsSync(workspaces) ? realpathSync(workspaces) : workspaces
 }
 
 function isThere({ boot, process: mark }: ProgramRecord, now: string): boolean {

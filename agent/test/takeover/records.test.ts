@@ -21,7 +21,7 @@ function aRecord(pid: number, more: Partial<ProgramRecord> = {}): Omit<ProgramRe
     process: markOf(pid)!,
     marker: 'prefix.1',
     rawPipes: 'life.1',
-    workspace: '/nowhere/workspaces/1',
+    workspace: path.join(os.tmpdir(), 'workspaces', '1'),
     key: 'a key',
     effective: { level: 'process', user: 'agent', cgroup: false, network: 'host' },
     limits: { memoryMb: null, cpus: null, processes: null, openFiles: null, diskMb: null },
@@ -86,6 +86,14 @@ test('a process that is gone, and another one of its number, are not found', has
   await new Promise((resolve) => child.once('exit', resolve))
   records.keep(aRecord(process.pid, { process: mark, marker: 'gone.1' }))
   records.keep(aRecord(process.pid, { process: { pid: process.pid, started: '1' }, marker: 'other.1' }))
+  assert.deepEqual(findPrograms(folder).programs, [])
+})
+
+test('programs of another state folder, of which this one is a copy, are not found', hasProc, (t) => {
+  const folder = aFolder(t)
+  const records = openRecords(folder)
+  records.leaseFrom(LEASE())
+  records.keep(aRecord(process.pid, { workspace: '/elsewhere/workspaces/1' }))
   assert.deepEqual(findPrograms(folder).programs, [])
 })
 

@@ -6,7 +6,7 @@ import { withClock } from './clock.ts'
 import type { Clock } from './clock.ts'
 import type { Credential } from './credential.ts'
 import { createPollFetch } from './poll-fetch.ts'
-import { createSilence, readInTurns } from './silence.ts'
+import { createSilence, hearPieces } from './silence.ts'
 
 /** What the agent asks of the coordinator over HTTP. */
 export interface Rest {
@@ -50,7 +50,7 @@ export function createRest(url: string, credential: Credential, clock: Clock): R
       try {
         const options = { signal: ends, headers: await headers() }
         const { body } = await openOp(base, runnerSurface.journal, { run, epoch }, options)
-        await readInTurns(body, silence, onBytes)
+        await hearPieces(body, silence, onBytes)
       } finally {
         silence.end()
       }

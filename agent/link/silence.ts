@@ -22,7 +22,7 @@ export function createSilence(ms: number): Silence {
 }
 
 /** Each piece of a body is heard, and what else waits has its turn behind it. */
-export async function readInTurns(
+export async function hearPieces(
   body: ReadableStream<Uint8Array> | null,
   { heard }: Pick<Silence, 'heard'>,
   onBytes: (bytes: Buffer) => void,

@@ -218,7 +218,7 @@ class SpoolUpload implements Upload {
   }
 }
 
-/** Whose lines of the files are sent. */
+/** One walk through the files: whose lines it sends, and what is heard of it. */
 interface Reading {
   isMeant: (held: Held) => boolean
   /** Where the files end: what is written from now on is not read any more. */

@@ -8,12 +8,12 @@ import { type BulkTurn, enqueue } from '../jobs/queue.ts'
 export function enqueueTurns(tx: Tx, turns: readonly BulkTurn[], inMs: number): Promise<void> {
   const [first] = turns
   if (!first) return Promise.resolve()
-  return enqueue(tx, 'runs:bulkTurns', [{ payload: [...turns], inMs, key: `bulk:${first.orgId}`, queue: first.orgId }])
+  return enqueue(tx, 'runs:bulkTurns', [{ payload: [...turns], inMs, key: `bulk:${first.orgId}` }])
 }
 
 /** A turn of one job, apart from the list of its org. */
 export function putOff(tx: Tx, turn: BulkTurn, inMs: number): Promise<void> {
-  return enqueue(tx, 'runs:bulkTurns', [{ payload: [turn], inMs, key: `bulk:${turn.jobId}`, queue: turn.orgId }])
+  return enqueue(tx, 'runs:bulkTurns', [{ payload: [turn], inMs, key: `bulk:${turn.jobId}` }])
 }
 
 /** Each job once, in the place that it was given last. */

@@ -52,16 +52,15 @@ export interface NewJob<J extends keyof Jobs> {
   inMs: number
   /** A job with the key of an earlier one replaces it. */
   key: string
-  /** Jobs of one queue are done one after the other. Those whose payload names an org are in the queue of the org. */
-  queue?: string
 }
 
 /**
- * Whatever their kind: an org with much to do holds one worker at a time, and the other one is there for other orgs.
- * Narrower queues that callers name would let it hold all.
+ * Jobs of one queue are done one after the other. Those of an org share one, whatever their kind: an org with much to
+ * do holds one worker at a time, and the other one is there for other orgs.
  */
-function queueOf({ payload, queue }: Pick<NewJob<keyof Jobs>, 'payload' | 'queue'>): string | null {
-  return 'orgId' in payload ? payload.orgId : (queue ?? null)
+function queueOf({ payload }: Pick<NewJob<keyof Jobs>, 'payload'>): string | null {
+  const about = Array.isArray(payload) ? payload[0] : payload
+  return about && 'orgId' in about ? about.orgId : null
 }
 
 /** Adds jobs inside a transaction: they exist exactly if the transaction is committed. */

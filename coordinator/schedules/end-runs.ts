@@ -23,10 +23,8 @@ export async function enqueueEnds(tx: Tx, ends: readonly EndOfOrg[]): Promise<vo
 }
 
 function enqueueTurn(tx: Tx, payload: Jobs['schedules:endRuns']): Promise<void> {
-  const { orgId, ends } = payload
-  return enqueue(tx, 'schedules:endRuns', [
-    { payload, inMs: 0, key: `end-runs:${ends[0]!.newRun}`, queue: `end-runs ${orgId}` },
-  ])
+  const { ends } = payload
+  return enqueue(tx, 'schedules:endRuns', [{ payload, inMs: 0, key: `end-runs:${ends[0]!.newRun}` }])
 }
 
 /** One turn of a job. Done again it changes nothing: what is being cancelled or has ended is left alone. */

@@ -159,7 +159,7 @@ class NamedRawPipes implements RawPipes {
   }
 }
 
-/** Whoever can write can read as well: so it never is without a reader. */
+/** The program's end can read as well as write: so the pipe never is without a reader. */
 function openBoth(file: string): OwnPipe {
   const given = openSync(file, constants.O_RDWR)
   try {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createSilence, readInTurns } from '../../link/silence.ts'
+import { createSilence, hearPieces } from '../../link/silence.ts'
 
 test('a body may take as long as it likes, while its pieces come', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const silence = createSilence(20_000)
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
   const texts: string[] = []
-  const read = readInTurns(readable, silence, (bytes) => void texts.push(bytes.toString()))
+  const read = hearPieces(readable, silence, (bytes) => void texts.push(bytes.toString()))
   const writer = writable.getWriter()
   for (const piece of ['a', '\u00e9', 'c']) {
     t.mock.timers.tick(15_000)

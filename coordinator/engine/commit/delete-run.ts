@@ -47,7 +47,7 @@ const AT_ONCE = 100
 /** One job of an org: hundreds of long logs keep the two workers of all busy for minutes. */
 function enqueueErasures(tx: Tx, orgId: OrgId): Promise<void> {
   const key = `erase:${orgId}`
-  return enqueue(tx, 'runs:eraseDeleted', [{ payload: { orgId }, inMs: 0, key, queue: key }])
+  return enqueue(tx, 'runs:eraseDeleted', [{ payload: { orgId }, inMs: 0, key }])
 }
 
 /** Takes away logs and journals of the deleted runs of an org. What is left after a turn is for a further job. */

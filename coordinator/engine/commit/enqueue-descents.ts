@@ -9,8 +9,8 @@ export function enqueueDescents(tx: Tx, descents: readonly Descent[], inMs: numb
     tx,
     'runs:cancelDescendants',
     descents.map((payload) => {
-      const { runId, orgId, upTo } = payload
-      return { payload, inMs, key: `cancel-descendants:${runId}:${upTo ?? 'all'}`, queue: orgId }
+      const { runId, upTo } = payload
+      return { payload, inMs, key: `cancel-descendants:${runId}:${upTo ?? 'all'}` }
     }),
   )
 }

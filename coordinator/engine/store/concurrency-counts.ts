@@ -2,9 +2,9 @@ import type { Sql, Tx } from '../../db/client.ts'
 
 export interface Miscounted {
   groupKey: string
-  /** As it was noted. */
+  /** The number that was noted. */
   taken: number
-  /** That there are. */
+  /** The number that there is. */
   slots: number
 }
 

@@ -106,9 +106,7 @@ test('jobs and queues of a coordinator that was killed go on soon', async () => 
 /** As if the worker had begun a job a moment ago. */
 async function begun(worker: string): Promise<() => Promise<boolean>> {
   const key = `begun:${worker}`
-  await c.db.begin((tx) =>
-    enqueue(tx, 'runs:cancel', [{ payload: { runIds: [], reason: '' }, inMs: 3_600_000, key, queue: key }]),
-  )
+  await c.db.begin((tx) => enqueue(tx, 'runs:admit', [{ payload: { orgId: key }, inMs: 3_600_000, key }]))
   await c.db`
     with job as (
       update graphile_worker._private_jobs

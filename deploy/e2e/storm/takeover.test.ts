@@ -183,7 +183,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     await agent.stop()
   })
 
-  test('one that has started others begins anew: these have lost their pipes', async () => {
+  test('one that has started others begins anew: these are ended', async () => {
     const { agent, run } = await counting('parent', { lines: 100, ms: 20, others: true })
     await delay(1_500)
     await killAndStart(agent)

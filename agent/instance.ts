@@ -50,10 +50,10 @@ export async function openInstance(home: string): Promise<ThisStart> {
   }
   await save()
   const { id, previous } = current
-  const machine = { host: await hostOf(home), boot: digest(bootId()) }
+  const here = { host: await hostOf(home), boot: digest(bootId()), process: randomUUID() }
   return {
     get instance() {
-      return { id, previous, ...machine, ...(current.cluster && { cluster: current.cluster }) }
+      return { id, previous, ...here, ...(current.cluster && { cluster: current.cluster }) }
     },
     async welcomed(cluster) {
       if (!current.isWelcomed || current.cluster !== cluster) current = { ...current, isWelcomed: true, cluster }

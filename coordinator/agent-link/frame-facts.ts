@@ -24,6 +24,7 @@ const InstanceFrame = z.object({
     .string()
     .max(128)
     .regex(/^[^\0]*$/),
+  process: Text(64).optional(),
   cluster: Text(64).optional(),
 }) satisfies z.ZodType<Instance>
 

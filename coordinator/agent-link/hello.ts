@@ -152,12 +152,18 @@ function isOfAnotherEpoch({ deps, runner }: Session, { instance, holds }: Hello)
 
 /** Compared with the start whose hello came to its end: nothing was done for one whose hello was cut off. */
 function isNewStart({ instance }: Hello, before: store.Entered): boolean {
-  return (instance?.id ?? null) !== before.reconciledInstance || (instance?.boot ?? null) !== before.reconciledBoot
+  const { id = null, boot = null, process = null } = instance ?? {}
+  const { reconciledInstance, reconciledBoot, reconciledProcess } = before
+  return id !== reconciledInstance || boot !== reconciledBoot || process !== reconciledProcess
 }
 
 function returnOf({ instance }: Hello, before: store.Entered): Return | undefined {
   if (!instance || before.reconciledInstance === null) return undefined
-  return { sameInstance: instance.id === before.reconciledInstance, sameBoot: instance.boot === before.reconciledBoot }
+  const { id, boot, process = null } = instance
+  const { reconciledInstance, reconciledBoot, reconciledProcess } = before
+  // An agent of an earlier release does not say which process it is.
+  const sameProcess = process === null || reconciledProcess === null || process === reconciledProcess
+  return { sameInstance: id === reconciledInstance && sameProcess, sameBoot: boot === reconciledBoot }
 }
 
 function turnAway({ socket, tell }: Session, code: RefusalCode, message: string): false {

@@ -26,6 +26,7 @@ export interface Entered {
   /** The start that the database was last reconciled with; null: none yet, or it had no name. */
   reconciledInstance: string | null
   reconciledBoot: string | null
+  reconciledProcess: string | null
   /** Counts the hellos that were let in, with this one if it was. */
   connection: number
 }
@@ -47,7 +48,7 @@ export async function enter(
   const known = instance ? [instance.id, ...instance.previous] : []
   const [row] = await db<Entered[]>`
     with before as (
-      select id, instance, instance_host, reconciled_instance, reconciled_boot, connection,
+      select id, instance, instance_host, reconciled_instance, reconciled_boot, reconciled_process, connection,
              -- What it says that it obeys, but no more than it was ever told.
              greatest(${fenceMs}::int, least(told_fence_ms, ${obeyedMs}::int)) as told_fence_ms,
              disconnected_at is not null as has_left,
@@ -77,6 +78,7 @@ export async function enter(
         instance          = coalesce(${instance?.id ?? null}, r.instance),
         instance_host     = ${instance?.host ?? null},
         instance_boot     = ${instance?.boot ?? null},
+        instance_process  = ${instance?.process ?? null},
         connection        = r.connection + 1
       from before b
       where r.id = b.id
@@ -89,7 +91,8 @@ export async function enter(
       returning extract(epoch from clock_timestamp()) * 1000 as at, r.connection
     )
     select entered.at is not null as is_in, entered.at::float8 as at, told_fence_ms, instance, instance_host,
-           reconciled_instance, reconciled_boot, coalesce(entered.connection, before.connection) as connection
+           reconciled_instance, reconciled_boot, reconciled_process,
+           coalesce(entered.connection, before.connection) as connection
     from before
     left join entered on true`
   return row
@@ -104,10 +107,10 @@ const factColumns = (db: Sql, { labels, platform, capabilities, isolation, unrea
 
 /** What the runner has is of this start from now on, unless another one has come meanwhile. */
 export async function noteReconciled(db: Db, id: RunnerId, instance: Instance | undefined): Promise<void> {
-  const { id: start = null, boot = null } = instance ?? {}
+  const { id: start = null, boot = null, process = null } = instance ?? {}
   await db`
     update runners
-    set reconciled_instance = ${start}, reconciled_boot = ${boot}
+    set reconciled_instance = ${start}, reconciled_boot = ${boot}, reconciled_process = ${process}
     where id = ${id}
       and case when instance_host is null then null else instance end is not distinct from ${start}`
 }

@@ -81,14 +81,14 @@ export async function writeIntake(tx: Tx, runnerId: RunnerId, change: IntakeChan
   return row
 }
 
-export type Start = Pick<Instance, 'id' | 'boot'>
+export type Start = Pick<Instance, 'id' | 'boot' | 'process'>
 
 /**
  * Closed only until the agent says hello: by the coordinator, or by an agent that has been started again since. Nobody
  * but the start that the database was last reconciled with can have closed it.
  */
 export async function isLiftable(db: Sql, runnerId: string, start: Start | undefined): Promise<boolean> {
-  const { id = null, boot = null } = start ?? {}
+  const { id = null, boot = null, process = null } = start ?? {}
   const rows = await db`
     select
     from runner_intake i
@@ -97,8 +97,9 @@ export async function isLiftable(db: Sql, runnerId: string, start: Start | undef
       and (
         i.state = 'cordoned' and i.by_kind = 'system'
         or i.state in ('cordoned', 'draining') and i.by_kind = 'agent'
-          and r.instance = ${id}
-          and (r.reconciled_instance, r.reconciled_boot) is distinct from (${id}::text, ${boot}::text)
+          and r.instance = ${id} and r.instance_process is not distinct from ${process}
+          and (r.reconciled_instance, r.reconciled_boot, r.reconciled_process)
+                is distinct from (${id}::text, ${boot}::text, ${process}::text)
       )`
   return rows.length > 0
 }

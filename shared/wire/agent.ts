@@ -133,7 +133,7 @@ export interface EntryBatch {
 
 /** Which start of which agent speaks: how a copy of a state folder is told from the agent that was started again. */
 export interface Instance {
-  /** Made anew at each start. */
+  /** Made anew at each start, once the one before is written down as welcomed. */
   id: string
   /** Earlier starts with this state folder that may have been welcomed, the last first; two at most. */
   previous: string[]
@@ -141,6 +141,8 @@ export interface Instance {
   host: string
   /** Digest of what names the machine's present boot. */
   boot: string
+  /** Made anew by each process, and in no file: a start that could not be written down hands its id on to the next. */
+  process?: string
   /** Epoch of the cluster that welcomed it last: what it holds was given out in that one. */
   cluster?: string
 }

@@ -37,7 +37,10 @@ test('starts that nobody has welcomed go on under one name, so that the last kno
     const first = await openInstance(folder)
     await first.welcomed('here')
     const unheard = await openInstance(folder)
-    for (let i = 0; i < 5; i++) assert.deepEqual((await openInstance(folder)).instance, unheard.instance)
+    const seen = [unheard.instance]
+    for (let i = 0; i < 5; i++) seen.push((await openInstance(folder)).instance)
+    for (const { process: _, ...named } of seen) assert.deepEqual({ ...named, process: seen[0]!.process }, seen[0])
+    assert.equal(new Set(seen.map(({ process }) => process)).size, 6, 'which process it is, is in no file')
     assert.deepEqual(unheard.instance.previous, [first.instance.id])
   } finally {
     await remove()

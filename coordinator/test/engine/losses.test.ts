@@ -115,7 +115,7 @@ test('a run that only waited loses no attempt, and says that it lost its process
   await settled(sweeping, id)
 })
 
-const INSTANCE: Instance = { id: 'a', previous: [], host: 'h', boot: 'b1' }
+const INSTANCE: Instance = { id: 'a', previous: [], host: 'h', boot: 'b1', process: 'p1' }
 
 async function hello(agent: TestAgent, instance: Instance, ...holds: Placement[]): Promise<Link> {
   const link = await agent.dial()
@@ -139,10 +139,13 @@ async function lostInSilence(instance: Instance) {
 }
 
 test('of a silent runner nothing is known, until it is heard of again', async () => {
-  const next = { ...INSTANCE, id: randomUUID(), previous: ['a'] }
+  const next = { ...INSTANCE, id: randomUUID(), previous: ['a'], process: 'p2' }
+  const { process: _, ...nameless } = INSTANCE
   const cases: [Instance, Loss['what']][] = [
     [INSTANCE, 'network'],
+    [nameless, 'network'],
     [next, 'daemon'],
+    [{ ...INSTANCE, process: 'p2' }, 'daemon'],
     [{ ...next, boot: 'b2' }, 'host'],
   ]
   for (const [back, what] of cases) {

@@ -76,6 +76,20 @@ test('the drain of an agent ends with its next start, not with its next connecti
   assert.equal(await stateOf(agent), 'open')
 })
 
+test('the drain of an agent whose start could not be written down ends with its next process', async () => {
+  const agent = await aRunner()
+  const first = anInstance({ process: 'first' })
+  await agent.connect([], { instance: first })
+  await closeByAgent(c.deps, agent, { ...leave, instance: first.id })
+  await agent.connect([], { instance: first })
+  assert.equal(await stateOf(agent), 'drained')
+  const second = { ...first, process: 'second' }
+  await agent.connect([], { instance: second })
+  assert.equal(await stateOf(agent), 'open')
+  await closeByAgent(c.deps, agent, { ...leave, instance: first.id })
+  for (const late of [first, second]) assert.equal(await liftOnHello(c.deps, agent, late), false)
+})
+
 test('a hello that was held up ends neither the drain of its own start nor that of the next', async () => {
   const agent = await aRunner()
   const { instance, next } = startedTwice()

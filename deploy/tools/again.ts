@@ -12,7 +12,7 @@ const IS_RANDOM = /_kit\/(repeated|seed)\.ts'/
  * many, or when something outside of files is red.
  */
 export function worthAgain(
-  { results, hasFailed }: Omit<Notes, 'failures'>,
+  { results, hasFailed }: Pick<Notes, 'results' | 'hasFailed'>,
   files: readonly string[],
   textOf: (file: string) => string,
 ) {

@@ -45,6 +45,8 @@ export interface Followed {
   results(): FileResult[]
   /** Files whose process ended before they did. */
   unfinished(): string[]
+  /** Number of all tests, also of those that a kit made: node:test counts them for the kit's file. */
+  executed(): number
   /** node:test itself ends with 0 when nothing but a hook of a suite has failed. */
   hasFailed(): boolean
   failures(): readonly Failure[]
@@ -98,6 +100,7 @@ export function followFiles(processes: readonly TestProcess[]): Followed {
     },
     results: () => [...ended.keys()].map(resultOf),
     unfinished: () => processes.flatMap(({ files }) => files).filter((file) => !ended.has(file)),
+    executed: () => [...counts.values()].reduce((sum, { tests }) => sum + tests, 0),
     hasFailed: () => isRed,
     failures: () => failures,
   }
@@ -121,6 +124,7 @@ export const PROCESSES = 'WINDLASS_TEST_PROCESSES'
 /** What is known of a run when it is over, or was cut off. */
 export interface Notes {
   readonly results: readonly FileResult[]
+  readonly executed: number
   /** Something is red, whatever the exit code says. */
   readonly hasFailed: boolean
   readonly failures: readonly Failure[]
@@ -135,10 +139,10 @@ export default async function* noteFiles(events: AsyncIterable<TestEvent>): Asyn
   const followed = followFiles(JSON.parse(readFileSync(process.env[PROCESSES] ?? '', 'utf8')) as TestProcess[])
   for await (const event of events) {
     const result = followed.see(event)
-    if (result) yield lineOf({ results: [result], hasFailed: false, failures: [] })
+    if (result) yield lineOf({ results: [result], executed: 0, hasFailed: false, failures: [] })
   }
   const [results, failures] = [followed.results(), followed.failures()]
-  yield lineOf({ results, hasFailed: followed.hasFailed(), failures })
+  yield lineOf({ results, executed: followed.executed(), hasFailed: followed.hasFailed(), failures })
 }
 
 const lineOf = (notes: Notes) => `${JSON.stringify(notes)}\n`
@@ -150,6 +154,7 @@ export function readNotes(file: string): Notes {
   const last = new Map(notes.flatMap(({ results }) => results).map((result) => [result.file, result]))
   return {
     results: [...last.values()],
+    executed: Math.max(0, ...notes.map(({ executed }) => executed)),
     hasFailed: notes.some(({ hasFailed }) => hasFailed),
     failures: notes.flatMap(({ failures }) => failures),
   }

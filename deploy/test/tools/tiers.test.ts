@@ -60,7 +60,12 @@ test('seconds and failures of each file are noted, also of one that cannot be lo
       good: 'test("a", () => {})',
       bad: 'test("b", () => { throw new Error("no") })',
       absent: 'import "./no.mjs"',
+      made: 'import { make } from "./kit.mjs"; make()',
     }
+    writeFileSync(
+      path.join(folder, 'kit.mjs'),
+      `import { test } from 'node:test'\nexport const make = () => test('c', () => {})`,
+    )
     const paths = Object.entries(files).map(([name, text]) => {
       const file = path.join(folder, `${name}.test.mjs`)
       writeFileSync(file, `import { test } from 'node:test'\n${text}\n`)
@@ -72,15 +77,16 @@ test('seconds and failures of each file are noted, also of one that cannot be lo
     const notes = path.join(folder, 'notes.jsonl')
     const options = ['--test', `--test-reporter=${REPORTER}`, `--test-reporter-destination=${notes}`]
     assert.equal(node([...options, ...paths], { [PROCESSES]: processes }).status, 1)
-    const { results, hasFailed, failures } = readNotes(notes)
+    const { results, executed, hasFailed, failures } = readNotes(notes)
     assert.equal(hasFailed, true)
     const textOf = (name: string) => failures.find((each) => each.name === name)!.text
     assert.match(textOf('b'), /^Error: no\n {4}at .*bad\.test\.mjs/)
     assert.equal(failures.length, 2)
+    assert.equal(executed, 4, 'node:test counts the test that a kit makes for the file of the kit')
     assert.ok(results.every(({ ms }) => ms > 0))
     assert.deepEqual(
       Object.fromEntries(results.map(({ file, tests, failed }) => [path.basename(file, '.test.mjs'), [tests, failed]])),
-      { absent: [1, 1], bad: [1, 1], good: [1, 0] },
+      { absent: [1, 1], bad: [1, 1], good: [1, 0], made: [0, 0] },
     )
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -42,6 +42,7 @@ import type { Proxies } from './proxies.ts'
 import { RequestCall } from './request-call.ts'
 import { requestIdOf } from './request-id.ts'
 import type { Room } from '../call/room.ts'
+import type { RequestTurns } from './request-turns.ts'
 import type { RunnerTurns } from './runner-turns.ts'
 import { sendStream } from './sse.ts'
 import { upgrade } from './socket.ts'
@@ -68,6 +69,7 @@ export interface Pipeline {
   seats: Seats
   /** The same for MCP, whose calls may last as long as a compiler. */
   mcpSeats: Seats
+  requestTurns: RequestTurns
   runnerTurns: RunnerTurns
   programs: ProgramRequests
   /** Writes the access log; undefined when it is off. */
@@ -105,6 +107,10 @@ export async function dispatch(
   path: PathPlan | undefined,
   { request, response, isUpgrade = false }: Arrival,
 ): Promise<void> {
+  const turn = pipeline.requestTurns.next()
+  if (turn) await turn
+  // The connection has ended meanwhile.
+  if (response.completed) return
   const requestId = requestIdOf(request.headers['x-request-id'])
   const exchange: Exchange = {
     pipeline,

@@ -60,6 +60,10 @@ const METHODS = 'POST, OPTIONS'
 
 /** The way of every request to /mcp/v1. Settles always, as `dispatch` does. */
 export async function serveMcp(mounted: Mounted, pipeline: Pipeline, { request, response }: Arrival): Promise<void> {
+  const turn = pipeline.requestTurns.next()
+  if (turn) await turn
+  // The connection has ended meanwhile.
+  if (response.completed) return
   const requestId = requestIdOf(request.headers['x-request-id'])
   const exchange: Exchange = { pipeline, request, response, requestId, open: pipeline.open, headers: [], isLast: true }
   const since = performance.now()

@@ -19,6 +19,7 @@ import { mountedMcp, serveMcp } from './mount.ts'
 import { OpenWork } from './open-work.ts'
 import { createProxies } from './proxies.ts'
 import { type PathPlan, planPaths } from '../call/plan.ts'
+import { createRequestTurns } from './request-turns.ts'
 import { createRunnerTurns } from './runner-turns.ts'
 import { openSocket, type Upgrade } from './socket.ts'
 import { Unread } from './unread.ts'
@@ -104,7 +105,16 @@ function admissionOf({
   log,
 }: ServerOptions): Pick<
   Pipeline,
-  'gate' | 'proxies' | 'access' | 'strict' | 'waiting' | 'seats' | 'mcpSeats' | 'runnerTurns' | 'programs'
+  | 'gate'
+  | 'proxies'
+  | 'access'
+  | 'strict'
+  | 'waiting'
+  | 'seats'
+  | 'mcpSeats'
+  | 'requestTurns'
+  | 'runnerTurns'
+  | 'programs'
 > {
   const { strict, limitRefusedPerMin, limitWaiting, limitOrgWaiting, trustedProxies, accessLog } = config
   const proxies = createProxies(trustedProxies)
@@ -120,6 +130,7 @@ function admissionOf({
     waiting,
     seats,
     mcpSeats,
+    requestTurns: createRequestTurns(),
     runnerTurns: createRunnerTurns(),
     programs: createProgramRequests(),
   }

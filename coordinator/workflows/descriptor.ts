@@ -11,6 +11,8 @@ import { DeployError } from './deploy-error.ts'
 const MAX_BYTES = 256 * 1024
 // The parser recurses; real descriptors stay below ten.
 const MAX_DEPTH = 50
+/** Brackets, keys, values and what stands between them. They are read in one step, in some 50 ms. */
+const MAX_TOKENS = 20_000
 /** Keys that were taken once, and what takes their place. */
 const FORMER = {
   environment: 'is no key any more: who starts a run names its environment, else it gets the base of the org',
@@ -53,8 +55,7 @@ function checkedSchedules(
 }
 
 function parse(text: string): Node {
-  const tooDeep = offsetBelow(text, MAX_DEPTH)
-  if (tooDeep !== undefined) refuse(text, `is nested deeper than ${MAX_DEPTH} levels`, [], tooDeep)
+  refuseIntricate(text)
   if (text.trim() === '') refuse(text, 'is empty: it needs at least { "slug": "my-workflow" }', [], 0)
   const errors: ParseError[] = []
   const tree = parseTree(text, errors, { allowTrailingComma: true, disallowComments: false })
@@ -65,19 +66,26 @@ function parse(text: string): Node {
   return tree
 }
 
-/** Offset of the first bracket that opens a level below the given depth. */
-function offsetBelow(text: string, depth: number): number | undefined {
+/** Before anything is built of it. */
+function refuseIntricate(text: string): void {
   const scanner = createScanner(text, true)
   let level = 0
-  while (scanner.getPosition() < text.length) {
+  for (let tokens = 1; scanner.getPosition() < text.length; tokens++) {
     scanner.scan()
-    // Strings and comments are tokens of their own and begin otherwise.
-    const start = text[scanner.getTokenOffset()]
+    // Strings are tokens of their own and begin otherwise.
+    const offset = scanner.getTokenOffset()
+    const start = text[offset]
     if (start === '{' || start === '[') level++
     if (start === '}' || start === ']') level--
-    if (level > depth) return scanner.getTokenOffset()
+    if (level > MAX_DEPTH) refuse(text, `is nested deeper than ${MAX_DEPTH} levels`, [], offset)
+    if (tokens > MAX_TOKENS)
+      refuse(
+        text,
+        `has more than ${MAX_TOKENS} keys, values and marks; let the program fetch what is larger`,
+        [],
+        offset,
+      )
   }
-  return undefined
 }
 
 /** JSON would silently keep the last of two; `__proto__` would silently vanish. */

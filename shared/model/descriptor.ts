@@ -13,7 +13,7 @@ import {
   resolveThrottle,
   ThrottleFile,
 } from './load.ts'
-import { MOST_SCHEDULE_INPUT_BYTES } from './schedule.ts'
+import { MOST_CRON_CHARS, MOST_SCHEDULE_INPUT_BYTES } from './schedule.ts'
 import { strict } from './strict.ts'
 
 /** The file among a workflow's files that holds its descriptor. */
@@ -89,6 +89,7 @@ const Schedule = strict({
   cron: z
     .string()
     .trim()
+    .max(MOST_CRON_CHARS)
     .regex(/^\S+(\s+\S+){4}$/, { error: 'must have five fields: minute hour day month weekday' })
     .optional()
     .meta({ description: 'When, in five fields: minute hour day month weekday.', examples: ['0 9 * * 1-5'] }),

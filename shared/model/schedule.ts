@@ -5,6 +5,8 @@ import { RunStatus } from './run.ts'
 
 const At = z.int().meta({ description: 'Milliseconds since the Unix epoch.' })
 
+/** A list of all minutes has 165. Lists show each pattern in words, which are made of it each time. */
+export const MOST_CRON_CHARS = 200
 /** The longest time by which a tick is put off. */
 export const MOST_JITTER_MS = 3_600_000
 /** What is missed for longer is not caught up. */

@@ -224,3 +224,12 @@ test('the schema of the file can be published for editors', () => {
   assert.deepEqual(schema.required, ['slug'])
   assert.equal(schema.additionalProperties, false)
 })
+
+test('what takes long to read or to show is refused where it begins to be too much', () => {
+  const values = refusal(`{ "slug": "a", "schedules": [{ "rate": "1h", "input": [\n${'1,'.repeat(20_000)}1] }] }`)
+  assert.match(values.message, /^workflow\.jsonc:2:\d+: has more than 20000 keys, values and marks; let the program/)
+  const minutes = [...Array(60).keys()].join(',')
+  const cron = (minute: string) => `{ "slug": "a", "schedules": [{ "cron": "${minute} * * * *" }] }`
+  assert.equal(readDescriptor(cron(minutes)).schedules.length, 1)
+  assert.match(refusal(cron(`${minutes},${minutes}`)).message, /`schedules\[0\]\.cron` must be at most 200 characters/)
+})

@@ -4,7 +4,14 @@ import { duration } from '../../model/duration.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
 import { Run } from '../../model/run.ts'
 import { CatchUp, DEFAULT_CATCH_UP_WINDOW_MS, Overlap } from '../../model/late-rules.ts'
-import { MOST_CATCH_UP_WINDOW_MS, MOST_JITTER_MS, Schedule, ScheduleGap, ScheduleWhy } from '../../model/schedule.ts'
+import {
+  MOST_CATCH_UP_WINDOW_MS,
+  MOST_CRON_CHARS,
+  MOST_JITTER_MS,
+  Schedule,
+  ScheduleGap,
+  ScheduleWhy,
+} from '../../model/schedule.ts'
 import { LAST_MOMENT } from '../../time.ts'
 import type { Group } from '../group.ts'
 import { keyFor } from '../idempotency-key.ts'
@@ -28,7 +35,7 @@ const Input = z.unknown().optional().meta({ description: 'What its runs are call
 
 /** When it ticks: exactly one of `cron`, `rate`, `at`. */
 const WHEN = {
-  cron: z.string().max(200).optional().meta({
+  cron: z.string().max(MOST_CRON_CHARS).optional().meta({
     description: 'Five fields: minute, hour, day of month, month, day of week. Exactly one of `cron`, `rate`, `at`.',
   }),
   timezone: z.string().max(100).optional().meta({ description: 'Of `cron`, as IANA names it. Default: UTC.' }),

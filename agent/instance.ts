@@ -50,7 +50,8 @@ export async function openInstance(home: string): Promise<ThisStart> {
   }
   await save()
   const { id, previous } = current
-  const here = { host: await hostOf(home), boot: digest(bootId()), process: randomUUID() }
+  const folder = await folderOf(home)
+  const here = { host: await hostOf(home), ...(folder && { folder }), boot: digest(bootId()), process: randomUUID() }
   return {
     get instance() {
       return { id, previous, ...here, ...(current.cluster && { cluster: current.cluster }) }
@@ -79,11 +80,19 @@ function read(file: string): InstanceFile | undefined {
   }
 }
 
-/** The machine and the folder: a copy has another inode, and mostly another machine. Containers often have no id of a machine. */
+/** Containers often have none. */
+const machineId = () => (readOrNothing('/etc/machine-id') ?? readOrNothing('/var/lib/dbus/machine-id') ?? '').trim()
+
+/** The machine and the folder: a copy has another inode, and mostly another machine. */
 export async function hostOf(home: string): Promise<string> {
-  const machine = readOrNothing('/etc/machine-id') ?? readOrNothing('/var/lib/dbus/machine-id') ?? ''
   const { dev, ino } = await stat(home, { bigint: true })
-  return digest(`${machine.trim()}/${dev}/${ino}`)
+  return digest(`${machineId()}/${dev}/${ino}`)
+}
+
+/** What of that stays after another boot. Without the machine it says too little: each volume begins with the same inode. */
+async function folderOf(home: string): Promise<string | undefined> {
+  const { ino } = await stat(home, { bigint: true })
+  return machineId() === '' ? undefined : digest(`${machineId()}/${ino}`)
 }
 
 function digest(text: string): string {

@@ -25,6 +25,7 @@ const InstanceFrame = z.object({
     .max(128)
     .regex(/^[^\0]*$/),
   process: Text(64).optional(),
+  folder: Text(128).optional(),
   cluster: Text(64).optional(),
 }) satisfies z.ZodType<Instance>
 

@@ -41,6 +41,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   const before = await enter(session, frame, { ...next, fenceMs: settings.fenceMs })
   if (!before) return turnAway(session, 'REVOKED', REVOKED_MESSAGE)
   if (!before.isIn) {
+    if (mayBeMoved(frame, before)) return putOff(session)
     await reportCopy(session, frame)
     return isCopy(frame, before) ? turnAway(session, 'REPLACED', COPY) : putOff(session)
   }
@@ -130,6 +131,11 @@ async function enter({ deps, runner }: Session, frame: Hello, silences: Silences
 function isCopy({ instance }: Hello, before: store.Entered): boolean {
   if (!instance) return false
   return before.instanceHost !== null || ![instance.id, ...instance.previous].includes(before.instance ?? '')
+}
+
+/** It knows the one before it, which has gone, but perhaps not for good: neither is a copy yet. */
+function mayBeMoved({ instance }: Hello, { hasLeft, instance: before }: store.Entered): boolean {
+  return instance !== undefined && hasLeft && [instance.id, ...instance.previous].includes(before ?? '')
 }
 
 /** It comes again by itself, as after any end that was not meant for good. */

@@ -21,6 +21,8 @@ export interface Entered {
   toldFenceMs: number
   /** The start that was let in before; null: none yet that had a name. */
   instance: string | null
+  /** Its connection has ended, as far as is known. */
+  hasLeft: boolean
   /** Null as well while one without a name speaks for the runner. */
   instanceHost: string | null
   /** The start that the database was last reconciled with; null: none yet, or it had no name. */
@@ -34,9 +36,10 @@ export interface Entered {
 /**
  * Takes a start of an agent for the one that speaks for its runner from now on, with what it says about itself; one
  * statement, so that of two that come at once the second sees the first. A start that does not know the one before it
- * is a copy. So is one on another machine, unless the one before has been silent for longer than its lease, and than
- * those of its runs: then its folder was moved. Where one of the two has no name, nobody can tell a copy: it is let in
- * when the one before has left and executes nothing.
+ * is a copy. So is one on another machine, unless the one before was stopped and executes nothing, or has been silent
+ * for longer than its lease, and than those of its runs: then its folder was moved. A machine that was started anew may
+ * have given the disk of the folder another number: nothing of the boot before executes there. Where one of the two has
+ * no name, nobody can tell a copy: it is let in when the one before has left and executes nothing.
  */
 export async function enter(
   db: Sql,
@@ -48,10 +51,15 @@ export async function enter(
   const known = instance ? [instance.id, ...instance.previous] : []
   const [row] = await db<Entered[]>`
     with before as (
-      select id, instance, instance_host, reconciled_instance, reconciled_boot, reconciled_process, connection,
+      select id, instance, instance_host, instance_folder, instance_boot, connection,
+             reconciled_instance, reconciled_boot, reconciled_process,
              -- What it says that it obeys, but no more than it was ever told.
              greatest(${fenceMs}::int, least(told_fence_ms, ${obeyedMs}::int)) as told_fence_ms,
              disconnected_at is not null as has_left,
+             exists (
+               select from runner_intake i
+               where i.runner_id = runners.id and i.state = 'draining' and i.by_kind = 'agent'
+             ) as was_stopped,
              (
                greatest(last_heartbeat_at, last_poll_at)
                  > now() - greatest(${leaseMs}::float8, told_fence_ms) * interval '1 millisecond'
@@ -77,6 +85,7 @@ export async function enter(
         ${facts ? factColumns(db, facts) : db``}
         instance          = coalesce(${instance?.id ?? null}, r.instance),
         instance_host     = ${instance?.host ?? null},
+        instance_folder   = ${instance?.folder ?? null},
         instance_boot     = ${instance?.boot ?? null},
         instance_process  = ${instance?.process ?? null},
         connection        = r.connection + 1
@@ -86,11 +95,13 @@ export async function enter(
               when b.instance is null or ${!instance} and b.instance_host is null then true
               when ${instance !== undefined} and b.instance <> all(${known}) then false
               when ${!instance} or b.instance_host is null then not b.executes and (b.has_left or not b.is_heard)
-              else b.instance_host = ${instance?.host ?? ''} or not (b.executes or b.is_heard)
+              else b.instance_host = ${instance?.host ?? ''}
+                or b.instance_folder = ${instance?.folder ?? null} and b.instance_boot <> ${instance?.boot ?? ''}
+                or not b.executes and (b.has_left and b.was_stopped or not b.is_heard)
             end
       returning extract(epoch from clock_timestamp()) * 1000 as at, r.connection
     )
-    select entered.at is not null as is_in, entered.at::float8 as at, told_fence_ms, instance, instance_host,
+    select entered.at is not null as is_in, entered.at::float8 as at, told_fence_ms, instance, instance_host, has_left,
            reconciled_instance, reconciled_boot, reconciled_process,
            coalesce(entered.connection, before.connection) as connection
     from before

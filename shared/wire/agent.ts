@@ -139,6 +139,11 @@ export interface Instance {
   previous: string[]
   /** Digest of what names the machine and the folder. */
   host: string
+  /**
+   * Digest of the machine and the folder, without its disk, whose number another boot may change. Only where the
+   * machine has an id.
+   */
+  folder?: string
   /** Digest of what names the machine's present boot. */
   boot: string
   /** Made anew by each process, and in no file: a start that could not be written down hands its id on to the next. */

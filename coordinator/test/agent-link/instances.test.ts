@@ -59,6 +59,8 @@ async function isRefused(agent: TestAgent, instance: Instance): Promise<void> {
   assert.equal((await link.closed()).code, 1008)
 }
 
+const intakeOf = async ({ id }: TestAgent) => (await c.call(ops.runners.get, { runner: id })).runner.intake.state
+
 const copies = async ({ id }: TestAgent) => entriesOf(c, { target: id, action: ['runners.copyRefused'] })
 
 test('an agent that was started again on its host is welcomed at once, and its older connection is closed', async () => {
@@ -104,6 +106,35 @@ test('a folder that was moved is welcomed once the host before has been silent f
   await isRefused(agent, anInstance({ previous: [instance.id], host: instance.host }))
 })
 
+test('a moved folder is welcomed at once when its agent was stopped, and has to wait when it was killed', async () => {
+  const { agent, link, instance } = await started()
+  link.close()
+  await isDisconnected(agent)
+  const moved = anInstance({ previous: [instance.id] })
+  await mustWait(agent, { instance: moved })
+  const again = await agent.connect([], { instance })
+  again.send({ t: 'leave', reason: 'SIGTERM', deadlineMs: 1000 })
+  await until('its drain', async () => (await intakeOf(agent)) === 'drained')
+  await isRefused(agent, moved)
+  again.close()
+  await isDisconnected(agent)
+  await agent.connect([], { instance: moved })
+  assert.equal(await intakeOf(agent), 'open')
+})
+
+test('a machine that was started anew may have given the folder another disk', async () => {
+  const [folder, host] = ['folder', 'a disk of this number']
+  const { agent, instance } = await started(anInstance({ folder, host, boot: 'one' }))
+  await aRun(c, { workflow: 'any' })
+  const { run } = await takeNext(agent, await agent.connect([], { instance }))
+  const next = anInstance({ previous: [instance.id], folder, boot: 'two' })
+  await isRefused(agent, { ...next, boot: 'one' })
+  await isRefused(agent, { ...next, folder: 'a copy' })
+  await agent.connect([], { instance: next })
+  assert.equal((await runOf(c, run)).lost?.what, 'host')
+  await c.call(ops.runs.cancel, { run })
+})
+
 test('a folder that was moved is not welcomed while what its agent executed elsewhere may still execute', async () => {
   const { agent, link, instance } = await started()
   await aRun(c, { workflow: 'any' })
@@ -112,7 +143,7 @@ test('a folder that was moved is not welcomed while what its agent executed else
   link.close()
   await silence(agent)
   const moved = anInstance({ previous: [instance.id] })
-  await isRefused(agent, moved)
+  await mustWait(agent, { instance: moved })
   await c.db`update placements set lease_expires_at = now() where run_id = ${offer.run}`
   await agent.connect([], { instance: moved })
   await c.call(ops.runs.cancel, { run: offer.run })

@@ -3,6 +3,7 @@ import type { RejoinReport } from '@windlass/shared/wire/program.ts'
 import { encodeFrame, recent, sendTo, writeAll } from './frames.ts'
 import { hearFrom, readMessage } from './messages.ts'
 import type { Session } from './session.ts'
+import { mayHaveStartedOthers } from './started-others.ts'
 
 const LOOK_MS = 20
 
@@ -15,8 +16,7 @@ const LOOK_MS = 20
 export function rejoin(own: Session): void {
   const { folder, waitMs } = own.start.rejoin ?? { folder: undefined, waitMs: 0 }
   // What it has started cannot be told from what is left of others: the next agent ends that.
-  if (folder === undefined || process.moduleLoadList.includes('NativeModule child_process'))
-    return process.reallyExit(1)
+  if (folder === undefined || mayHaveStartedOthers()) return process.reallyExit(1)
   while (!tellAgain(own, awaitLines(folder, waitMs))) {
     // That one is gone as well.
   }

@@ -7,6 +7,7 @@ import type { RejoinReport } from '@windlass/shared/wire/program.ts'
 import { aHost, type Host, opened } from './host-process.ts'
 
 const WAIT_MS = 20_000
+const PROCESSES = `process.getBuiltinModule('node:child_process')`
 
 async function rendezvous(t: TestContext): Promise<string> {
   const folder = await fs.mkdtemp(path.join(os.tmpdir(), 'windlass-rejoin-'))
@@ -67,6 +68,16 @@ test('it says what it was given, so that the next agent can hide it', async (t) 
   assert.deepEqual(report.variables, { TOKEN: 'swordfish' })
 })
 
+test('a program that could have started others, and has not, is taken back', async (t) => {
+  const host = await aHost(t, `${PROCESSES}\nawait sleep('1h')`)
+  const folder = await rendezvous(t)
+  host.start({ rejoin: { folder, waitMs: WAIT_MS } })
+  await host.parked()
+  host.leave()
+  await host.comeFor(folder)
+  assert.ok(await host.next('rejoin'))
+})
+
 test('of much that was said the last quarter of a MiB can be told again', async (t) => {
   const host = await aHost(
     t,
@@ -83,7 +94,8 @@ test('of much that was said the last quarter of a MiB can be told again', async 
 
 for (const [what, body, more] of [
   ['that was given nowhere to wait', `await sleep('1h')`, {}],
-  ['that has started others', `process.getBuiltinModule('node:child_process')\nawait sleep('1h')`, { waitMs: WAIT_MS }],
+  ['that has started another', `${PROCESSES}.execFileSync('true')\nawait sleep('1h')`, { waitMs: WAIT_MS }],
+  ['whose other process lives', `${PROCESSES}.spawn('sleep', ['1'])\nawait sleep('1h')`, { waitMs: WAIT_MS }],
   ['for which nobody comes in time', `await sleep('1h')`, { waitMs: 50 }],
 ] as const)
   test(`a program ${what} ends when its agent is gone`, async (t) => {

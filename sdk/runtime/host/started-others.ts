@@ -1,0 +1,33 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+const LOADED = 'NativeModule child_process'
+
+/** Page faults of processes that were started here and have ended: there is none without. */
+function faultsOfOthers(): number {
+  const stat = readFileSync('/proc/self/stat', 'latin1')
+  // Behind the name, which may hold anything; from there these are the fields 8 and 10.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return Number(fields[8]) + Number(fields[10])
+}
+
+/** What became this process by `exec` may have started some before. */
+const before = orNothing(faultsOfOthers)
+
+/** Whether the program may have started processes. Many load `child_process`, as cloud SDKs do, and start none. */
+export function mayHaveStartedOthers(): boolean {
+  if (!process.moduleLoadList.includes(LOADED)) return false
+  return orNothing(() => faultsOfOthers() === before && !hasChildren()) !== true
+}
+
+/** Living ones, and those that nobody has waited for yet. */
+const hasChildren = () =>
+  readdirSync('/proc/self/task').some((id) => readFileSync(`/proc/self/task/${id}/children`, 'latin1') !== '')
+
+/** Not every system tells. */
+function orNothing<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}

@@ -31,6 +31,8 @@ const BOUNDED = {
   allErrors: false,
   verbose: false,
   validateSchema: false,
+  // Each object inherits a `toString` and a `constructor`, which nobody has sent.
+  ownProperties: true,
   code: { process: refuseAsync },
 } as const
 // `strictTuples`: a tuple of ours may have elements that can be left out, and any number after its last.

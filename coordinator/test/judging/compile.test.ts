@@ -126,6 +126,11 @@ test('what is left over by the branch of a union that fits can be refused by a s
 test('a key of the prototype is no surprise', () => {
   const schema = { type: 'object', properties: { constructor: { type: 'string' } }, required: ['constructor'] }
   assert.equal(validateAgainst(schema, {})?.path, 'constructor')
+  assert.equal(validateAgainst({ type: 'object', properties: { valueOf: { type: 'string' } } }, {}), null)
+  assert.equal(
+    validateAgainst({ type: 'object', properties: { toString: {} }, required: ['toString'] }, {})?.path,
+    'toString',
+  )
 })
 
 test('a schema whose check would answer later is refused, wherever that stands', () => {

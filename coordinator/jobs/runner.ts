@@ -31,6 +31,7 @@ import { aborted } from './aborted.ts'
 import { cancelDeadline } from './cancel-deadline.ts'
 import { cancelDescendants } from './cancel-descendants.ts'
 import { freeWorkers } from './dead-workers.ts'
+import { CRONTAB } from './crontab.ts'
 import { cleanGivenUp } from './given-up.ts'
 import type { Jobs } from './queue.ts'
 import { keepWorkerLock } from './worker-locks.ts'
@@ -48,19 +49,6 @@ const RESTART_MS = 1000
  * connection is lost, the rejection ends the process.
  */
 const NOTES = { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } }
-const CRONTAB = [
-  '7 * * * * variableSets:clean',
-  '17 * * * * registrationTokens:clean',
-  '27 * * * * tokenKeys:clean',
-  '37 * * * * idempotencyKeys:clean',
-  '47 * * * * orgEvents:clean',
-  '52 * * * * deliveries:clean',
-  '57 * * * * rateLimits:clean',
-  '2 * * * * workflows:purge',
-  '2 * * * * waits:clean',
-  '12 * * * * bulkJobs:clean',
-  '22 * * * * jobs:clean',
-].join('\n')
 
 /** The tables of the job queue, which our own transactions write to. */
 export async function migrateJobs(pgPool: Pool, log: Log): Promise<void> {

@@ -51,11 +51,13 @@ export interface PassedOver {
   endsOfRuns: readonly RunId[]
   /** Orgs of which no question is found. */
   questionsOf: readonly OrgId[]
+  /** Orgs of which no sleep is found, and nothing that enters the queue. */
+  wakesOf: readonly OrgId[]
   /** Runs of which none is found. */
   runs: readonly RunId[]
 }
 
-const NOTHING: PassedOver = { endsOf: [], endsOfRuns: [], questionsOf: [], runs: [] }
+const NOTHING: PassedOver = { endsOf: [], endsOfRuns: [], questionsOf: [], wakesOf: [], runs: [] }
 
 /**
  * What is due by now: of each org in turn one, its most overdue first; and after those what is due next. What is passed
@@ -63,7 +65,7 @@ const NOTHING: PassedOver = { endsOf: [], endsOfRuns: [], questionsOf: [], runs:
  * Not locked: whoever acts on it takes it away under the lock of its run.
  */
 export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): Promise<Upcoming[]> {
-  const { endsOf, endsOfRuns, questionsOf, runs } = passed
+  const { endsOf, endsOfRuns, questionsOf, wakesOf, runs } = passed
   return db<Upcoming[]>`
     with recursive orgs as (
       (select org_id from timers order by org_id limit 1)
@@ -87,7 +89,7 @@ export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): P
             when 'queue-timeout' then org_id <> all(${[...endsOf]}) and run_id <> all(${[...endsOfRuns]})
             when 'wall-timeout' then org_id <> all(${[...endsOf]}) and run_id <> all(${[...endsOfRuns]})
             when 'input' then org_id <> all(${[...questionsOf]})
-            else true
+            else org_id <> all(${[...wakesOf]})
           end and run_id <> all(${[...runs]})`,
         )}
         order by due_at
@@ -101,17 +103,18 @@ export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): P
     limit ${limit}`
 }
 
-/** Of these runs those that may have to wait for the lock of a limit, with their orgs. */
-export async function limitedAmong(db: Db, runIds: readonly RunId[]): Promise<Map<RunId, OrgId>> {
-  const rows = await db<{ id: RunId; orgId: OrgId }[]>`
-    select r.id, r.org_id
+/** Of these runs those that may have to wait for the lock of a limit. */
+export async function limitedAmong(db: Db, runIds: readonly RunId[]): Promise<Set<RunId>> {
+  if (runIds.length === 0) return new Set()
+  const rows = await db<{ id: RunId }[]>`
+    select r.id
     from unnest(${[...new Set(runIds)]}::text[]) as m (id)
     join runs r on r.id = m.id
     where r.concurrency_group is not null
       or exists (
         select from timers t where t.run_id = r.id and t.kind = 'enqueue' and t.holds is not null offset 0
       )`
-  return new Map(rows.map((row) => [row.id, row.orgId]))
+  return new Set(rows.map((row) => row.id))
 }
 
 /** Takes those away that are still there and due. */

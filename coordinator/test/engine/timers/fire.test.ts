@@ -217,7 +217,7 @@ test('what is passed over hides nothing that is due later', async () => {
              ('run_other', 'org_quiet', 'wall-timeout', 1, now()),
              ('run_asks', 'org_quiet', 'input', 1, now() + interval '1 second')`
     const found = async (passed: Partial<PassedOver>) => {
-      const nothing = { endsOf: [], endsOfRuns: [], questionsOf: [], runs: [] }
+      const nothing = { endsOf: [], endsOfRuns: [], questionsOf: [], wakesOf: [], runs: [] }
       const timers = await upcoming(tx as never, 10, { ...nothing, ...passed })
       return [...new Set(timers.map(({ runId }) => runId))].filter((id) => id !== 'run_asks').toSorted()
     }
@@ -228,6 +228,7 @@ test('what is passed over hides nothing that is due later', async () => {
     const both = { endsOf: loud, questionsOf: loud }
     assert.deepEqual(await found(both), ['run_busy', 'run_last', 'run_other'])
     assert.deepEqual(await found({ ...both, runs: ['run_busy' as RunId] }), ['run_last', 'run_other'])
+    assert.deepEqual(await found({ ...both, wakesOf: loud }), ['run_other'])
     const endsOfRuns = ['run_wall-timeout', 'run_queue-timeout', 'run_busy'] as RunId[]
     assert.deepEqual(await found({ questionsOf: loud, endsOfRuns }), ['run_busy', 'run_last', 'run_other'])
     throw rollback

@@ -10,6 +10,7 @@ import { inTime } from '../in-time.ts'
 import { createSlices } from '../slices.ts'
 import { type EndOfOrg, ENDED_AT_ONCE, enqueueEnds } from './end-runs.ts'
 import { type Plan, type PlanAsk, planOf } from './plan.ts'
+import { fitting, pieces, weightOf } from './portions.ts'
 import type { ScheduleRow } from './row.ts'
 import * as store from './store.ts'
 import { unfinishedOf } from './store-unfinished.ts'
@@ -19,12 +20,8 @@ import * as settling from './store-settle.ts'
 const AT_ONCE = 100
 /** Of so many that are due some are taken: other coordinators look at the same moment, and begin elsewhere. */
 const SEEN = 4 * AT_ONCE
-const RUNS_AT_ONCE = 256
 /** Of one org in one pass: the ticks of others wait for its end. What is left is decided anew with the next pass. */
 const RUNS_OF_ORG = 512
-const RUNS_OF_PASS = 2048
-/** An input of so many characters counts like one more run. */
-const INPUT_CHARS_PER_RUN = 32 * 1024
 /** After a failure that may pass. */
 const PUT_OFF_MS = 5000
 /** After one that will not. */
@@ -70,7 +67,7 @@ async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<
   const unfinished = await unfinishedOf(deps.db, rows.flatMap(unfinishedFor))
   const byOrg = [...Map.groupBy(rows, ({ orgId }) => orgId).values()]
   const decided = await Promise.all(byOrg.map((own) => decide(deps, own, unfinished)))
-  const plans = lightest(decided.flatMap((own) => own.plans))
+  const plans = fitting(decided.map((own) => own.plans))
   const waiting = decided.flatMap((own) => own.waiting)
   if (waiting.length > 0) await settling.putOff(deps.db, waiting, PUT_OFF_MS)
   const groups = [...Map.groupBy(plans, groupOf).values()]
@@ -136,39 +133,6 @@ async function decide(
     await slices()
   }
   return found
-}
-
-/** Counted in runs. */
-function weightOf({ runs }: Plan): number {
-  return runs.reduce((sum, run) => sum + 1 + run.input.length / INPUT_CHARS_PER_RUN, 0)
-}
-
-/** As many as a pass writes: what catches up does not keep the others waiting. */
-function lightest(plans: readonly Plan[]): Plan[] {
-  let left = RUNS_OF_PASS
-  return plans
-    .toSorted((a, b) => weightOf(a) - weightOf(b))
-    .filter((plan) => {
-      const fits = left > 0
-      left -= weightOf(plan)
-      return fits
-    })
-}
-
-/** A hundred schedules that catch up may start ten thousand runs: as many are written at once as of triggers. */
-function pieces(plans: readonly Plan[]): Plan[][] {
-  const all: Plan[][] = []
-  let left = 0
-  for (const plan of plans) {
-    const weight = weightOf(plan)
-    if (all.length === 0 || weight > left) {
-      all.push([])
-      left = RUNS_AT_ONCE
-    }
-    all.at(-1)!.push(plan)
-    left -= weight
-  }
-  return all
 }
 
 /** Runs that are limited wait for locks that their org may hold: they are committed apart. */

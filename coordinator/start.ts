@@ -103,6 +103,7 @@ export async function startCoordinator(
         deps.timersBehind.ends.stop(),
         deps.timersBehind.answers.stop(),
         deps.timersBehind.limited.stop(),
+        deps.schedulesBehind.stop(),
         deps.triggers.idle(),
         deps.deliveries.idle(),
         deps.acceptances.idle(),

@@ -1,4 +1,4 @@
-import type { OrgId, ScheduleId } from '@windlass/shared/ids.ts'
+import type { OrgId, ScheduleId, WorkflowId } from '@windlass/shared/ids.ts'
 import { onlyFilters } from '../db/by-key.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import { unnest } from '../db/unnest.ts'
@@ -12,11 +12,21 @@ export interface Upcoming {
   turn: number | null
 }
 
+/** Schedules that are under way elsewhere, or wait there. */
+export interface PassedOver {
+  /** Orgs of which none is found. */
+  orgs: readonly OrgId[]
+  /** And workflows. */
+  workflows: readonly WorkflowId[]
+}
+
+const NOTHING: PassedOver = { orgs: [], workflows: [] }
+
 /**
- * What is due by now, of each org in turn one, its most overdue first; and after those what is due next. Not locked:
- * whoever settles it names its revision.
+ * What is due by now, of each org in turn one, its most overdue first; and after those what is due next. What is passed
+ * over takes no room in it. Not locked: whoever settles it names its revision.
  */
-export function upcoming(db: Db, limit: number): Promise<Upcoming[]> {
+export function upcoming(db: Db, limit: number, { orgs, workflows }: PassedOver = NOTHING): Promise<Upcoming[]> {
   return db<Upcoming[]>`
     with recursive orgs as (
       (select org_id from schedules where due_at is not null order by org_id limit 1)
@@ -35,6 +45,7 @@ export function upcoming(db: Db, limit: number): Promise<Upcoming[]> {
         select id, due_at
         from schedules
         where org_id = o.org_id and due_at <= now()
+          and ${onlyFilters(db, db`org_id <> all(${[...orgs]}) and workflow_id <> all(${[...workflows]})`)}
         order by due_at
         limit ${limit}
       ) due

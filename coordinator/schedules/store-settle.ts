@@ -1,6 +1,7 @@
 import type { OrgId, ScheduleId, WorkflowId } from '@windlass/shared/ids.ts'
 import { onlyFilters } from '../db/by-key.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
+import { shareOf } from '../db/share.ts'
 import { unnest } from '../db/unnest.ts'
 import type { EarlierRule, GapRow, NewGap } from './row.ts'
 
@@ -36,7 +37,15 @@ export function upcoming(db: Db, limit: number, { orgs, workflows }: PassedOver 
       )
       from orgs o
       where o.org_id is not null
-    )
+    ),
+    share as materialized (${shareOf(
+      db,
+      db`
+        select count(*) from orgs o where exists (
+          select from schedules where org_id = o.org_id and due_at <= now() offset 0
+        )`,
+      limit,
+    )})
     select next.id, floor(extract(epoch from next.due_at - now()) * 1000)::float8 as in_ms, next.turn::int
     from orgs o
     cross join lateral (
@@ -47,7 +56,7 @@ export function upcoming(db: Db, limit: number, { orgs, workflows }: PassedOver 
         where org_id = o.org_id and due_at <= now()
           and ${onlyFilters(db, db`org_id <> all(${[...orgs]}) and workflow_id <> all(${[...workflows]})`)}
         order by due_at
-        limit ${limit}
+        limit (select each from share)
       ) due
       union all
       (select id, due_at, null from schedules where org_id = o.org_id and due_at > now() order by due_at limit 1)

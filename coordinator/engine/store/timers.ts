@@ -1,6 +1,7 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { onlyFilters } from '../../db/by-key.ts'
+import { shareOf } from '../../db/share.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { Due } from '../rules/journal.ts'
 
@@ -73,7 +74,15 @@ export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): P
       select (select t.org_id from timers t where t.org_id > o.org_id order by t.org_id limit 1)
       from orgs o
       where o.org_id is not null
-    )
+    ),
+    share as materialized (${shareOf(
+      db,
+      db`
+        select count(*) from orgs o where exists (
+          select from timers where org_id = o.org_id and due_at <= now() offset 0
+        )`,
+      limit,
+    )})
     select next.run_id, next.org_id, next.kind, next.n,
            (extract(epoch from next.due_at - now()) * 1000)::float8 as in_ms
     from orgs o
@@ -93,7 +102,7 @@ export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): P
           end and run_id <> all(${[...runs]})`,
         )}
         order by due_at
-        limit ${limit}
+        limit (select each from share)
       ) due
       union all
       (select *, null from timers where org_id = o.org_id and due_at > now() order by due_at limit 1)

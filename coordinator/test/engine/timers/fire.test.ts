@@ -6,6 +6,7 @@ import { type PassedOver, upcoming } from '../../../engine/store/timers.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
 import { asks, goesOn, identity, parked, said, sleeps, wakeOf } from '../../_kit/journal.ts'
+import { rowsRead } from '../../_kit/rows-read.ts'
 import { until, untilPolled } from '../../_kit/until.ts'
 import { aWorkflow } from '../../_kit/workflow.ts'
 
@@ -197,6 +198,23 @@ test('orgs take turns at what is due, and each its most overdue first', async ()
       left.filter(({ runId }) => runId.startsWith('run_q') || runId === 'run_later').map(({ inMs }) => inMs > 0),
       [false, true],
     )
+    throw rollback
+  })
+  await assert.rejects(looking, rollback)
+})
+
+// A look that brought 200 timers took 0.8 s with 500 orgs, and each pass after an outage as long.
+test('a look reads little more than it brings, however many orgs have something due', async () => {
+  const rollback = new Error('nothing of it stays')
+  const looking = c.db.begin(async (tx) => {
+    await tx`
+      insert into timers (run_id, org_id, kind, n, due_at)
+      select 'run_' || o, 'org_' || o, 'sleep', n, now() - interval '1 second'
+      from generate_series(1, 100) as o, generate_series(1, 100) as n`
+    const here = { begin: (act: (sql: typeof tx) => unknown) => act(tx) } as never
+    const { found, read } = await rowsRead(here, 'timers', (db) => upcoming(db, 100))
+    assert.equal(found, 100)
+    assert.ok(read < 2500, `${read} rows were read`)
     throw rollback
   })
   await assert.rejects(looking, rollback)

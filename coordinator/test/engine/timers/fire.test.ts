@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { fireDue } from '../../../engine/commit/fire.ts'
-import { type PassedOver, upcoming } from '../../../engine/store/timers.ts'
+import { type PassedOver, putOff, upcoming } from '../../../engine/store/timers.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
 import { asks, goesOn, identity, parked, said, sleeps, wakeOf } from '../../_kit/journal.ts'
@@ -166,6 +166,24 @@ test('sleeps that came due while nobody looked are over in their order, in one b
     Array.from({ length: count }, (_, i) => count - i),
   )
   await link.report(offer, count + 3, goesOn(), end(returned(null), 1))
+})
+
+// All that were put off together had one time then, and the sleep that was called first came first.
+test('sleeps that are put off keep their order', async () => {
+  const rollback = new Error('nothing of it stays')
+  const looking = c.db.begin(async (tx) => {
+    await tx`
+      insert into timers (run_id, org_id, kind, n, due_at)
+      select 'run_put_off', 'org_put_off', 'sleep', n, now() - n * interval '1 second' from generate_series(1, 5) as n`
+    const found = async () => (await upcoming(tx as never, 100)).filter(({ runId }) => runId === 'run_put_off')
+    await putOff(tx as never, await found(), -1000)
+    assert.deepEqual(
+      (await found()).map(({ n }) => n),
+      [5, 4, 3, 2, 1],
+    )
+    throw rollback
+  })
+  await assert.rejects(looking, rollback)
 })
 
 // 170,000 sleeps that were over kept the sleep of another org from ending for two minutes.

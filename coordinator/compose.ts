@@ -44,6 +44,7 @@ import { createPoolSettings } from './runners/pool-settings.ts'
 import { createPolls } from './runners/polls.ts'
 import { createRevocations } from './runners/revocations.ts'
 import { openRunTokens } from './runs/token.ts'
+import { openSchedulesBehind } from './schedules/behind.ts'
 import { openDeploys } from './workflows/build.ts'
 import { openStored } from './workflows/stored.ts'
 import { createTargets, createVersions } from './workflows/targets.ts'
@@ -139,6 +140,8 @@ function openServices(stores: Stores) {
   const sockets = createSockets(log)
   const bell = createBell(db, log)
   const timers = createTimers(log)
+  /** When schedules are looked at next. */
+  const scheduleTimers = createTimers(log, 'schedules')
   return {
     metrics,
     sockets,
@@ -149,8 +152,8 @@ function openServices(stores: Stores) {
     timers,
     longEnds: openLongEnds({ db, log }),
     timersBehind: openTimersBehind({ db, log, timers }),
-    /** When schedules are looked at next. */
-    scheduleTimers: createTimers(log, 'schedules'),
+    scheduleTimers,
+    schedulesBehind: openSchedulesBehind({ log, scheduleTimers }),
     polls: createPolls(db, log),
     dispatchers: createDispatchers({
       log,

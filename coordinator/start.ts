@@ -102,6 +102,8 @@ export async function startCoordinator(
         deps.longEnds.stop(),
         deps.timersBehind.ends.stop(),
         deps.timersBehind.answers.stop(),
+        deps.timersBehind.limited.stop(),
+        deps.schedulesBehind.stop(),
         deps.triggers.idle(),
         deps.deliveries.idle(),
         deps.acceptances.idle(),

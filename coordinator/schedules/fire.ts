@@ -8,8 +8,10 @@ import type { Partitions } from '../db/partitions.ts'
 import { createRuns, isLimitedRun, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
 import { inTime } from '../in-time.ts'
 import { createSlices } from '../slices.ts'
+import { isNothing, passedOver, type SchedulesBehind, withoutBehind } from './behind.ts'
 import { type EndOfOrg, ENDED_AT_ONCE, enqueueEnds } from './end-runs.ts'
 import { type Plan, type PlanAsk, planOf } from './plan.ts'
+import { fitting, pieces, weightOf } from './portions.ts'
 import type { ScheduleRow } from './row.ts'
 import * as store from './store.ts'
 import { unfinishedOf } from './store-unfinished.ts'
@@ -19,20 +21,18 @@ import * as settling from './store-settle.ts'
 const AT_ONCE = 100
 /** Of so many that are due some are taken: other coordinators look at the same moment, and begin elsewhere. */
 const SEEN = 4 * AT_ONCE
-const RUNS_AT_ONCE = 256
 /** Of one org in one pass: the ticks of others wait for its end. What is left is decided anew with the next pass. */
 const RUNS_OF_ORG = 512
-const RUNS_OF_PASS = 2048
-/** An input of so many characters counts like one more run. */
-const INPUT_CHARS_PER_RUN = 32 * 1024
 /** After a failure that may pass. */
 const PUT_OFF_MS = 5000
 /** After one that will not. */
 const PUT_OFF_LONG_MS = 60_000
-/** One org may hold the locks of its limits for long: the ticks of others do not wait for it longer. */
+/** One org may hold the locks of its limits for long, and its ticks hold a connection meanwhile. */
 const LIMITED_MS = 3000
 
-type FireDeps = TriggerDeps & { db: Db; log: Log; partitions: Partitions; config: Pick<Config, 'maxCatchUp'> }
+type FireDeps = TriggerDeps & { db: Db; log: Log; partitions: Partitions; config: Pick<Config, 'maxCatchUp'> } & {
+  schedulesBehind: SchedulesBehind
+}
 
 /** Somebody else held what was due so many times in a row: we look again after a pause. */
 const MOST_IDLE = 3
@@ -45,10 +45,15 @@ const LOOK_AGAIN_MS = 100
 export async function fireSchedules(deps: FireDeps, signal?: AbortSignal): Promise<number | null> {
   for (let idle = 0; idle < MOST_IDLE;) {
     if (signal?.aborted) return null
-    const found = await settling.upcoming(deps.db, SEEN)
+    const passed = passedOver(deps)
+    const found = await settling.upcoming(deps.db, SEEN, passed)
     const due = found.filter(({ inMs }) => inMs <= 0)
-    if (due.length === 0) return found[0]?.inMs ?? null
-    idle = (await settleThese(deps, some(due))) ? 0 : idle + 1
+    const next = found[0]?.inMs ?? null
+    if (due.length === 0) return isNothing(passed) ? next : Math.min(LOOK_AGAIN_MS, next ?? Infinity)
+    const settle = (ids: readonly ScheduleId[]) => settleThese(deps, ids, signal)
+    const { mine, isAnyBehind } = await withoutBehind(deps, await dueNow(deps.db, some(due)), settle)
+    const isAny = await settleRows(deps, mine, signal)
+    idle = isAny || isAnyBehind ? 0 : idle + 1
   }
   return LOOK_AGAIN_MS
 }
@@ -64,30 +69,28 @@ function stretch<T>(all: readonly T[]): T[] {
   return all.slice(begin, begin + AT_ONCE)
 }
 
+const settleThese = async (deps: FireDeps, ids: readonly ScheduleId[], signal?: AbortSignal) =>
+  settleRows(deps, await dueNow(deps.db, ids), signal)
+
 /** False: somebody else is changing all of them, and nothing was done. */
-async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<boolean> {
-  const rows = (await inOrder(deps.db, ids)).filter((row) => row.dueAt !== null && row.dueAt <= row.now)
+async function settleRows(deps: FireDeps, rows: readonly ScheduleRow[], signal?: AbortSignal): Promise<boolean> {
   const unfinished = await unfinishedOf(deps.db, rows.flatMap(unfinishedFor))
   const byOrg = [...Map.groupBy(rows, ({ orgId }) => orgId).values()]
   const decided = await Promise.all(byOrg.map((own) => decide(deps, own, unfinished)))
-  const plans = lightest(decided.flatMap((own) => own.plans))
   const waiting = decided.flatMap((own) => own.waiting)
   if (waiting.length > 0) await settling.putOff(deps.db, waiting, PUT_OFF_MS)
-  const groups = [...Map.groupBy(plans, groupOf).values()]
-  const done = await Promise.all(
-    groups.map(async (group) => {
-      let isAny = false
-      for (const piece of pieces(group)) if (await commitOrPutOff(deps, piece)) isAny = true
-      return isAny
-    }),
-  )
-  return waiting.length > 0 || done.includes(true)
+  let isAny = waiting.length > 0
+  for (const piece of pieces(fitting(decided.map(({ plans }) => plans)))) {
+    if (signal?.aborted) return true
+    if (await commitOrPutOff(deps, piece)) isAny = true
+  }
+  return isAny
 }
 
 /** The most overdue first: where an org has more than a pass decides, the same ones would win each time. */
-async function inOrder(db: Db, ids: readonly ScheduleId[]): Promise<ScheduleRow[]> {
+async function dueNow(db: Db, ids: readonly ScheduleId[]): Promise<ScheduleRow[]> {
   const rows = new Map((await store.findAll(db, ids)).map((row) => [row.id, row]))
-  return ids.flatMap((id) => rows.get(id) ?? [])
+  return ids.flatMap((id) => rows.get(id) ?? []).filter(({ dueAt, now }) => dueAt !== null && dueAt <= now)
 }
 
 /** What has to be known of its unfinished runs; nothing when all its ticks fire. */
@@ -138,44 +141,6 @@ async function decide(
   return found
 }
 
-/** Counted in runs. */
-function weightOf({ runs }: Plan): number {
-  return runs.reduce((sum, run) => sum + 1 + run.input.length / INPUT_CHARS_PER_RUN, 0)
-}
-
-/** As many as a pass writes: what catches up does not keep the others waiting. */
-function lightest(plans: readonly Plan[]): Plan[] {
-  let left = RUNS_OF_PASS
-  return plans
-    .toSorted((a, b) => weightOf(a) - weightOf(b))
-    .filter((plan) => {
-      const fits = left > 0
-      left -= weightOf(plan)
-      return fits
-    })
-}
-
-/** A hundred schedules that catch up may start ten thousand runs: as many are written at once as of triggers. */
-function pieces(plans: readonly Plan[]): Plan[][] {
-  const all: Plan[][] = []
-  let left = 0
-  for (const plan of plans) {
-    const weight = weightOf(plan)
-    if (all.length === 0 || weight > left) {
-      all.push([])
-      left = RUNS_AT_ONCE
-    }
-    all.at(-1)!.push(plan)
-    left -= weight
-  }
-  return all
-}
-
-/** Runs that are limited wait for locks that their org may hold: they are committed apart. */
-function groupOf({ row, runs }: Plan): string {
-  return runs.some(isLimitedRun) ? row.orgId : ''
-}
-
 /** One schedule that fails time and again must not hold up the others. False: somebody else holds all of them. */
 async function commitOrPutOff(deps: FireDeps, plans: Plan[]): Promise<boolean> {
   try {
@@ -224,7 +189,7 @@ const hasRun = (error: unknown) => error instanceof PostgresError && error.const
  * schedules: others hold the rest.
  */
 async function commit(deps: FireDeps, plans: readonly Plan[]): Promise<number> {
-  const isLimited = plans.some((plan) => groupOf(plan) !== '')
+  const isLimited = plans.some(({ runs }) => runs.some(isLimitedRun))
   const mine = await deps.partitions.atHand(() =>
     deps.db.begin(async (tx) => {
       if (isLimited) await tx`select set_config('lock_timeout', ${String(LIMITED_MS)}, true)`

@@ -1,6 +1,7 @@
-import type { OrgId, ScheduleId } from '@windlass/shared/ids.ts'
+import type { OrgId, ScheduleId, WorkflowId } from '@windlass/shared/ids.ts'
 import { onlyFilters } from '../db/by-key.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
+import { shareOf } from '../db/share.ts'
 import { unnest } from '../db/unnest.ts'
 import type { EarlierRule, GapRow, NewGap } from './row.ts'
 
@@ -12,11 +13,21 @@ export interface Upcoming {
   turn: number | null
 }
 
+/** Schedules that are under way elsewhere, or wait there. */
+export interface PassedOver {
+  /** Orgs of which none is found. */
+  orgs: readonly OrgId[]
+  /** And workflows. */
+  workflows: readonly WorkflowId[]
+}
+
+const NOTHING: PassedOver = { orgs: [], workflows: [] }
+
 /**
- * What is due by now, of each org in turn one, its most overdue first; and after those what is due next. Not locked:
- * whoever settles it names its revision.
+ * What is due by now, of each org in turn one, its most overdue first; and after those what is due next. What is passed
+ * over takes no room in it. Not locked: whoever settles it names its revision.
  */
-export function upcoming(db: Db, limit: number): Promise<Upcoming[]> {
+export function upcoming(db: Db, limit: number, { orgs, workflows }: PassedOver = NOTHING): Promise<Upcoming[]> {
   return db<Upcoming[]>`
     with recursive orgs as (
       (select org_id from schedules where due_at is not null order by org_id limit 1)
@@ -26,7 +37,15 @@ export function upcoming(db: Db, limit: number): Promise<Upcoming[]> {
       )
       from orgs o
       where o.org_id is not null
-    )
+    ),
+    share as materialized (${shareOf(
+      db,
+      db`
+        select count(*) from orgs o where exists (
+          select from schedules where org_id = o.org_id and due_at <= now() offset 0
+        )`,
+      limit,
+    )})
     select next.id, floor(extract(epoch from next.due_at - now()) * 1000)::float8 as in_ms, next.turn::int
     from orgs o
     cross join lateral (
@@ -35,8 +54,9 @@ export function upcoming(db: Db, limit: number): Promise<Upcoming[]> {
         select id, due_at
         from schedules
         where org_id = o.org_id and due_at <= now()
+          and ${onlyFilters(db, db`org_id <> all(${[...orgs]}) and workflow_id <> all(${[...workflows]})`)}
         order by due_at
-        limit ${limit}
+        limit (select each from share)
       ) due
       union all
       (select id, due_at, null from schedules where org_id = o.org_id and due_at > now() order by due_at limit 1)

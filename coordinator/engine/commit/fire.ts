@@ -34,18 +34,9 @@ export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<num
     const due = found.filter((timer) => timer.inMs <= 0)
     const next = found.find((timer) => timer.inMs > 0)?.inMs ?? null
     if (due.length === 0) return isNothing(passed) ? next : Math.min(LOOK_MS, next ?? Infinity)
-    await fireApart(deps, await withoutBehind(deps, due, (timers) => fireApart(deps, timers)))
+    const mine = await withoutBehind(deps, due, (timers, isLimited) => fireOrPutOff(deps, timers, isLimited))
+    await fireOrPutOff(deps, mine, false)
   }
-}
-
-/** Those of an org that may wait for the locks of its limits are apart: those of others do not wait with them. */
-async function fireApart(deps: FireDeps, due: store.Upcoming[]): Promise<void> {
-  if (due.length === 0) return
-  const runIds = due.map((timer) => timer.runId)
-  const limited = await store.limitedAmong(deps.db, runIds)
-  const groups = Map.groupBy(due, (timer) => limited.get(timer.runId) ?? 'others')
-  const isLimited = ([timer]: store.Upcoming[]) => limited.has(timer!.runId)
-  await Promise.all([...groups.values()].map((timers) => fireOrPutOff(deps, timers, isLimited(timers))))
 }
 
 /** For the locks of its limits, which an org may hold for long. */
@@ -56,19 +47,18 @@ const PUT_OFF_MS = 60_000
 
 /** One timer that fails time and again must not hold up the others behind it. */
 async function fireOrPutOff(deps: FireDeps, due: store.Upcoming[], isLimited: boolean): Promise<void> {
+  if (due.length === 0) return
   try {
     await fire(deps, due, isLimited)
   } catch (error) {
     if (isLockTimeout(error)) return putOffLocked(deps, due, isLimited)
     if (mayPass(error)) throw error
-    const [first, ...others] = due
-    if (!first) return
-    if (others.length > 0) {
+    if (due.length > 1) {
       for (const timer of due) await fireOrPutOff(deps, [timer], isLimited)
       return
     }
-    deps.log.error('timer.failed', { ...first, error })
-    await store.putOff(deps.db, [first], PUT_OFF_MS)
+    deps.log.error('timer.failed', { ...due[0], error })
+    await store.putOff(deps.db, due, PUT_OFF_MS)
   }
 }
 
@@ -79,17 +69,18 @@ const LOCKED_PUT_OFF_MS = 1000
 /** It was one org whose locks were waited for: the others are done at once. */
 async function putOffLocked(deps: FireDeps, due: store.Upcoming[], isLimited: boolean): Promise<void> {
   const ofOrgs = [...Map.groupBy(due, ({ orgId }) => orgId).values()]
-  if (ofOrgs.length === 1) return putOffAll(deps, due, isLimited ? LIMITED_PUT_OFF_MS : LOCKED_PUT_OFF_MS)
+  if (ofOrgs.length === 1) return putOffAll(deps, due, isLimited)
   await Promise.all(ofOrgs.map((own) => fireOrPutOff(deps, own, isLimited)))
 }
 
 /** With those of the org that wait behind others: else these waited for its locks once more in each of its turns. */
-async function putOffAll(deps: FireDeps, due: store.Upcoming[], ms: number): Promise<void> {
-  const { ends, answers } = deps.timersBehind
+async function putOffAll(deps: FireDeps, due: store.Upcoming[], isLimited: boolean): Promise<void> {
+  const { ends, answers, limited } = deps.timersBehind
   const { orgId } = due[0]!
-  const waiting = due.some(endsRuns) ? ends.takeOut(orgId) : []
-  if (due.some(({ kind }) => kind === 'input')) waiting.push(...answers.takeOut(orgId))
-  await store.putOff(deps.db, [...due, ...waiting], ms)
+  const waiting = isLimited ? limited.takeOut(orgId, true) : []
+  if (due.some(endsRuns)) waiting.push(...ends.takeOut(orgId, isLimited))
+  if (due.some(({ kind }) => kind === 'input')) waiting.push(...answers.takeOut(orgId, isLimited))
+  await store.putOff(deps.db, [...due, ...waiting], isLimited ? LIMITED_PUT_OFF_MS : LOCKED_PUT_OFF_MS)
 }
 
 const keyOf = ({ runId, kind, n }: store.DueTimer) => `${runId}/${kind}/${n}`

@@ -1,22 +1,27 @@
-import type { RunId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Db } from '../../db/client.ts'
 import * as runStore from '../store/runs.ts'
-import type { PassedOver, Upcoming } from '../store/timers.ts'
+import { limitedAmong, type PassedOver, type Upcoming } from '../store/timers.ts'
 import type { Timers } from './clock.ts'
+import { leftOut } from './left-out.ts'
 import type { LongEnds } from './long-ends.ts'
 import { answerBytes } from './questions.ts'
-import { createTimerLine, type TimerLine } from './timer-line.ts'
+import { type Act, createOrgLine, openLimitedSeats, type OrgLine, type Weighed } from './org-line.ts'
 
 /** 10,000 runs that wake in the same moment are 50 transactions. */
 export const AT_ONCE = 200
 
-/** What nobody else waits for: it may have much to write. */
+type TimerLine = OrgLine<Upcoming>
+
+/** What nobody else waits for: it may have much to write, or wait for the locks of limits. */
 export interface TimersBehind {
   /** What ends runs. */
   ends: TimerLine
   /** Questions whose time is up, of orgs with large answers. */
   answers: TimerLine
+  /** All else of runs that are limited. */
+  limited: TimerLine
 }
 
 /** Entries of the runs that one transaction ends: some 20 ms. What has more is ended alone, see `LongEnds`. */
@@ -26,48 +31,80 @@ const BYTES_AT_ONCE = 2 * 1024 * 1024
 /** Of answers in a pass, for which the sleeps in it wait: some 30 ms. */
 const BYTES_BESIDE_WAKES = 512 * 1024
 
+/** Number of runs that a look leaves out one by one: it compares each timer with all of them. */
+const RUNS_LEFT_OUT = 2 * AT_ONCE
+
 export function openTimersBehind({ db, log, timers }: { db: Db; log: Log; timers: Timers }): TimersBehind {
-  const shared = { log, mostTimers: AT_ONCE, onFree: () => timers.expect(0) }
+  const onFree = () => timers.expect(0)
+  const shared = { log, of: 'timers behind others', mostItems: AT_ONCE, seats: openLimitedSeats(), onFree }
   const lockedWith = (ids: RunId[]) => runStore.parentsOf(db, ids)
   return {
-    ends: createTimerLine({ ...shared, most: ENTRIES_AT_ONCE, lockedWith }),
-    answers: createTimerLine({ ...shared, most: BYTES_AT_ONCE }),
+    ends: createOrgLine({ ...shared, most: ENTRIES_AT_ONCE, lockedWith }),
+    answers: createOrgLine({ ...shared, most: BYTES_AT_ONCE }),
+    limited: createOrgLine({ ...shared, most: BYTES_AT_ONCE }),
   }
 }
 
 export type BehindDeps = { db: Db; longEnds: LongEnds; timersBehind: TimersBehind }
 
-/** What the look for what is due leaves out. */
-export function passedOver({ longEnds, timersBehind: { ends, answers } }: BehindDeps): PassedOver {
+const orgsOf = (line: TimerLine): OrgId[] => [...line.here().keys()]
+
+/**
+ * What the look for what is due leaves out. Of a run that is limited and has something here nothing is done before it:
+ * of two sleeps the shorter one has to win.
+ */
+export function passedOver({ longEnds, timersBehind: { ends, answers, limited } }: BehindDeps): PassedOver {
+  const out = leftOut(limited.here(), ({ runId }) => runId, RUNS_LEFT_OUT)
   return {
-    endsOf: [...ends.orgs(), ...longEnds.orgs(AT_ONCE)],
+    endsOf: [...orgsOf(ends), ...longEnds.orgs(AT_ONCE)],
     endsOfRuns: longEnds.ids(),
-    questionsOf: answers.orgs(),
-    runs: [...longEnds.held(), ...ends.held(), ...answers.held()],
+    questionsOf: [...orgsOf(answers), ...out.orgs],
+    wakesOf: out.orgs,
+    runs: [...new Set([...longEnds.held(), ...ends.held(), ...answers.held(), ...limited.held(), ...out.keys])],
   }
 }
 
-export const isNothing = ({ endsOf, endsOfRuns, questionsOf, runs }: PassedOver) =>
-  [endsOf, endsOfRuns, questionsOf, runs].every((list) => list.length === 0)
+export const isNothing = ({ endsOf, endsOfRuns, questionsOf, wakesOf, runs }: PassedOver) =>
+  [endsOf, endsOfRuns, questionsOf, wakesOf, runs].every((list) => list.length === 0)
 
-type Act = (due: Upcoming[]) => Promise<void>
+type ActOn = Act<Upcoming>
 
 export const endsRuns = ({ kind }: Upcoming) => kind === 'queue-timeout' || kind === 'wall-timeout'
 
 /**
- * What this pass does. What ends runs has its turn behind it, and so have the questions of those orgs whose answers are
- * too large for it; an org that has only small ones does not wait for these.
+ * What this pass does. What ends runs has its turn behind it, and so has what may wait for the locks of limits, and the
+ * questions of those orgs whose answers are too large for it; an org that has only small ones does not wait for these.
  */
-export async function withoutBehind(deps: BehindDeps, due: Upcoming[], act: Act): Promise<Upcoming[]> {
+export async function withoutBehind(deps: BehindDeps, due: Upcoming[], act: ActOn): Promise<Upcoming[]> {
   const { runs } = passedOver(deps)
   const free = due.filter(({ runId }) => !runs.includes(runId))
-  await endBehind(deps, free.filter(endsRuns), act)
-  const questions = free.filter(({ kind }) => kind === 'input')
-  const large = await largeAnswers(deps.db, questions)
-  const { ends, answers } = deps.timersBehind
-  answers.add(large, (timers) => act(withoutHeld(timers, [deps.longEnds, ends])))
+  const limitedIds = await limitedAmong(
+    deps.db,
+    free.map(({ runId }) => runId),
+  )
+  const weighed = (timer: Upcoming, weight: number) => ({ item: timer, weight, isLimited: limitedIds.has(timer.runId) })
+  const { ends, answers, limited } = deps.timersBehind
+  const beside = (...others: TimerLine[]): ActOn => {
+    return (timers, isLimited) => act(withoutHeld(timers, [deps.longEnds, ...others]), isLimited)
+  }
+  const ending = await weighedEnds(deps.db, free.filter(endsRuns), weighed)
+  ends.add(ending.filter(isLight), beside(answers, limited))
+  for (const one of ending) if (!isLight(one)) endLong(deps.longEnds, one, act)
+  const large = await largeAnswers(
+    deps.db,
+    free.filter(({ kind }) => kind === 'input'),
+  )
+  answers.add(
+    large.map(({ timer, weight }) => weighed(timer, weight)),
+    beside(ends, limited),
+  )
   const behind = new Set(large.map(({ timer }) => timer))
-  return free.filter((timer) => !endsRuns(timer) && !behind.has(timer))
+  const wakes = free.filter((timer) => !endsRuns(timer) && !behind.has(timer)).map((timer) => weighed(timer, 0))
+  limited.add(
+    wakes.filter(({ isLimited }) => isLimited),
+    beside(ends, answers),
+  )
+  return wakes.filter(({ isLimited }) => !isLimited).map(({ item }) => item)
 }
 
 /** Those whose runs others hold by now are found again: in this transaction all would wait for them. */
@@ -76,24 +113,24 @@ function withoutHeld(due: Upcoming[], holders: readonly { held(): RunId[] }[]): 
   return due.filter(({ runId }) => !held.has(runId))
 }
 
-/** Each org in turn. Those with long journals one at a time, so that the others of the org do not wait for them. */
-async function endBehind(deps: BehindDeps, due: Upcoming[], act: Act): Promise<void> {
-  if (due.length === 0) return
-  const runIds = due.map(({ runId }) => runId)
-  const entries = await runStore.entriesOf(deps.db, runIds)
-  const weighed = due.map((timer) => ({ timer, weight: entries.get(timer.runId) ?? 0 }))
-  const { ends, answers } = deps.timersBehind
-  ends.add(weighed.filter(isLight), (timers) => act(withoutHeld(timers, [deps.longEnds, answers])))
-  for (const one of weighed) if (!isLight(one)) endLong(deps.longEnds, one.timer, act)
+type Weigh = (timer: Upcoming, weight: number) => Weighed<Upcoming>
+
+async function weighedEnds(db: Db, due: Upcoming[], weighed: Weigh): Promise<Weighed<Upcoming>[]> {
+  if (due.length === 0) return []
+  const entries = await runStore.entriesOf(
+    db,
+    due.map(({ runId }) => runId),
+  )
+  return due.map((timer) => weighed(timer, entries.get(timer.runId) ?? 0))
 }
 
 const isLight = ({ weight }: { weight: number }) => weight <= ENTRIES_AT_ONCE
 
-/** Not found again, while it waits for its turn. */
-function endLong(longEnds: LongEnds, timer: Upcoming, act: Act): void {
-  const { runId, orgId } = timer
+/** One at a time, so that the others of the org do not wait for it. Not found again, while it waits for its turn. */
+function endLong(longEnds: LongEnds, { item, isLimited }: Weighed<Upcoming>, act: ActOn): void {
+  const { runId, orgId } = item
   if (longEnds.has(runId)) return
-  longEnds.add({ orgId, runIds: [runId], act: async (ids) => (ids.length > 0 ? act([timer]) : undefined) })
+  longEnds.add({ orgId, runIds: [runId], act: async (ids) => (ids.length > 0 ? act([item], isLimited) : undefined) })
 }
 
 /** The questions of those orgs whose answers do not fit into a pass beside the smaller ones of others. */

@@ -1,6 +1,7 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { onlyFilters } from '../../db/by-key.ts'
+import { shareOf } from '../../db/share.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { Due } from '../rules/journal.ts'
 
@@ -51,11 +52,13 @@ export interface PassedOver {
   endsOfRuns: readonly RunId[]
   /** Orgs of which no question is found. */
   questionsOf: readonly OrgId[]
+  /** Orgs of which no sleep is found, and nothing that enters the queue. */
+  wakesOf: readonly OrgId[]
   /** Runs of which none is found. */
   runs: readonly RunId[]
 }
 
-const NOTHING: PassedOver = { endsOf: [], endsOfRuns: [], questionsOf: [], runs: [] }
+const NOTHING: PassedOver = { endsOf: [], endsOfRuns: [], questionsOf: [], wakesOf: [], runs: [] }
 
 /**
  * What is due by now: of each org in turn one, its most overdue first; and after those what is due next. What is passed
@@ -63,7 +66,7 @@ const NOTHING: PassedOver = { endsOf: [], endsOfRuns: [], questionsOf: [], runs:
  * Not locked: whoever acts on it takes it away under the lock of its run.
  */
 export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): Promise<Upcoming[]> {
-  const { endsOf, endsOfRuns, questionsOf, runs } = passed
+  const { endsOf, endsOfRuns, questionsOf, wakesOf, runs } = passed
   return db<Upcoming[]>`
     with recursive orgs as (
       (select org_id from timers order by org_id limit 1)
@@ -71,7 +74,15 @@ export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): P
       select (select t.org_id from timers t where t.org_id > o.org_id order by t.org_id limit 1)
       from orgs o
       where o.org_id is not null
-    )
+    ),
+    share as materialized (${shareOf(
+      db,
+      db`
+        select count(*) from orgs o where exists (
+          select from timers where org_id = o.org_id and due_at <= now() offset 0
+        )`,
+      limit,
+    )})
     select next.run_id, next.org_id, next.kind, next.n,
            (extract(epoch from next.due_at - now()) * 1000)::float8 as in_ms
     from orgs o
@@ -87,11 +98,11 @@ export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): P
             when 'queue-timeout' then org_id <> all(${[...endsOf]}) and run_id <> all(${[...endsOfRuns]})
             when 'wall-timeout' then org_id <> all(${[...endsOf]}) and run_id <> all(${[...endsOfRuns]})
             when 'input' then org_id <> all(${[...questionsOf]})
-            else true
+            else org_id <> all(${[...wakesOf]})
           end and run_id <> all(${[...runs]})`,
         )}
         order by due_at
-        limit ${limit}
+        limit (select each from share)
       ) due
       union all
       (select *, null from timers where org_id = o.org_id and due_at > now() order by due_at limit 1)
@@ -101,17 +112,18 @@ export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): P
     limit ${limit}`
 }
 
-/** Of these runs those that may have to wait for the lock of a limit, with their orgs. */
-export async function limitedAmong(db: Db, runIds: readonly RunId[]): Promise<Map<RunId, OrgId>> {
-  const rows = await db<{ id: RunId; orgId: OrgId }[]>`
-    select r.id, r.org_id
+/** Of these runs those that may have to wait for the lock of a limit. */
+export async function limitedAmong(db: Db, runIds: readonly RunId[]): Promise<Set<RunId>> {
+  if (runIds.length === 0) return new Set()
+  const rows = await db<{ id: RunId }[]>`
+    select r.id
     from unnest(${[...new Set(runIds)]}::text[]) as m (id)
     join runs r on r.id = m.id
     where r.concurrency_group is not null
       or exists (
         select from timers t where t.run_id = r.id and t.kind = 'enqueue' and t.holds is not null offset 0
       )`
-  return new Map(rows.map((row) => [row.id, row.orgId]))
+  return new Set(rows.map((row) => row.id))
 }
 
 /** Takes those away that are still there and due. */
@@ -142,11 +154,12 @@ export async function enterLater(tx: Tx, runs: readonly { id: RunId; inMs: numbe
     where r.id = l.id`
 }
 
+/** They stay in this order: of two sleeps of a run the shorter one has to win. */
 export async function putOff(db: Db, timers: readonly DueTimer[], ms: number): Promise<void> {
   await db`
     update timers t
-    set due_at = now() + ${ms} * interval '1 millisecond'
-    from ${unnest(db, 'm', timers, { runId: 'text', kind: 'text', n: 'int' })}
+    set due_at = now() + ${ms} * interval '1 millisecond' + m.place * interval '1 microsecond'
+    from ${unnest(db, 'm', timers, { runId: 'text', kind: 'text', n: 'int', place: ['int', (_, i) => i] })}
     where t.run_id = m.run_id and t.kind = m.kind and t.n = m.n`
 }
 

@@ -1,0 +1,68 @@
+import type { OrgId, ScheduleId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import { pause } from '@windlass/shared/time.ts'
+import type { Timers } from '../engine/commit/clock.ts'
+import { leftOut } from '../engine/commit/left-out.ts'
+import { createOrgLine, openLimitedSeats, type OrgLine } from '../engine/commit/org-line.ts'
+import { isLimitedVersion } from '../engine/commit/trigger.ts'
+import type { Targets } from '../workflows/targets.ts'
+import type { ScheduleRow } from './row.ts'
+import type { PassedOver } from './store-settle.ts'
+
+type Waiting = Pick<ScheduleRow, 'id' | 'orgId' | 'workflowId'>
+
+/** Schedules whose runs may wait for the locks of limits: no others wait for them, and each org has its turn. */
+export type SchedulesBehind = OrgLine<Waiting>
+
+/** Of one org: they are decided when they have their turn, and one piece of them may wait for the locks of its org. */
+const AT_ONCE = 100
+/** Number of workflows that a look leaves out one by one: it compares each schedule with all of them. */
+const WORKFLOWS_LEFT_OUT = 400
+/** Somebody else holds all of them. */
+const LOOK_AGAIN_MS = 100
+
+export function openSchedulesBehind({ log, scheduleTimers }: { log: Log; scheduleTimers: Timers }): SchedulesBehind {
+  const onFree = () => scheduleTimers.expect(0)
+  const of = 'schedules behind others'
+  return createOrgLine({ log, of, most: AT_ONCE, mostItems: AT_ONCE, seats: openLimitedSeats(), onFree })
+}
+
+interface BehindDeps {
+  schedulesBehind: SchedulesBehind
+  targets: Targets
+}
+
+/** What the look for what is due leaves out: the other schedules of an org go on. */
+export function passedOver({ schedulesBehind }: Pick<BehindDeps, 'schedulesBehind'>): PassedOver {
+  const out = leftOut(schedulesBehind.here(), ({ workflowId }) => workflowId, WORKFLOWS_LEFT_OUT)
+  return { orgs: out.orgs, workflows: out.keys }
+}
+
+export const isNothing = ({ orgs, workflows }: PassedOver) => orgs.length === 0 && workflows.length === 0
+
+/** What this pass does. `settle` does what has its turn behind it; false: somebody else was changing all of them. */
+export async function withoutBehind(
+  deps: BehindDeps,
+  rows: readonly ScheduleRow[],
+  settle: (ids: ScheduleId[]) => Promise<boolean>,
+): Promise<{ mine: ScheduleRow[]; isAnyBehind: boolean }> {
+  const limited = await limitedAmong(deps.targets, rows)
+  const behind = rows.filter(({ workflowId }) => limited.has(workflowId))
+  deps.schedulesBehind.add(
+    behind.map(({ id, orgId, workflowId }) => ({ item: { id, orgId, workflowId }, weight: 1, isLimited: true })),
+    async (some) => {
+      if (!(await settle(some.map(({ id }) => id)))) await pause(LOOK_AGAIN_MS)
+    },
+  )
+  return { mine: rows.filter(({ workflowId }) => !limited.has(workflowId)), isAnyBehind: behind.length > 0 }
+}
+
+/** Workflows whose next runs are limited. Of what cannot be looked up, whoever decides its ticks says so. */
+async function limitedAmong(targets: Targets, rows: readonly ScheduleRow[]): Promise<Set<WorkflowId>> {
+  const workflows = new Map<WorkflowId, OrgId>(rows.map(({ workflowId, orgId }) => [workflowId, orgId]))
+  const looks = [...workflows].map(async ([id, orgId]) => {
+    const target = await targets.resolve(orgId, id).catch(() => undefined)
+    return target && isLimitedVersion(target.version) ? [id] : []
+  })
+  return new Set((await Promise.all(looks)).flat())
+}

@@ -15,6 +15,7 @@ import { createDownloads } from './downloads/downloads.ts'
 import { createPackages } from './downloads/packages.ts'
 import { commitClaims, MOST_CLAIMED } from './engine/commit/claims.ts'
 import { createTimers } from './engine/commit/clock.ts'
+import { openFloors } from './engine/commit/floors.ts'
 import { openLongEnds } from './engine/commit/long-ends.ts'
 import { openTimersBehind } from './engine/commit/timers-behind.ts'
 import { ENTRY_LANES } from './engine/commit/entries.ts'
@@ -140,6 +141,7 @@ function openServices(stores: Stores) {
   const sockets = createSockets(log)
   const bell = createBell(db, log)
   const timers = createTimers(log)
+  const floors = openFloors({ db, log })
   return {
     metrics,
     sockets,
@@ -148,6 +150,7 @@ function openServices(stores: Stores) {
     tails: createTails(log, config.lookAgainMs.readers, createSeats(READ_SEATS)),
     orgLogs: createOrgLogs(db),
     timers,
+    floors,
     longEnds: openLongEnds({ db, log }),
     timersBehind: openTimersBehind({ db, log, timers }),
     retryWaits: createRetryWaits(log),
@@ -158,8 +161,10 @@ function openServices(stores: Stores) {
       log,
       claim: async ({ id, orgId, round }, candidates) => {
         const startedAt = performance.now()
-        const claim = (lane: Database['db']) => commitClaims(lane, id, { candidates, offerMs: config.offerMs, round })
-        const answer = await lanes.claims.run(claim, orgId)
+        const ask = { candidates, offerMs: config.offerMs, round }
+        const answer = await floors.queues.begin(id, (floor) =>
+          lanes.claims.run((lane) => commitClaims(lane, id, { ...ask, floor }), orgId),
+        )
         metrics.committed('claims', answer.claimed.length, performance.now() - startedAt)
         return answer
       },

@@ -103,6 +103,7 @@ export async function startCoordinator(
         deps.timersBehind.ends.stop(),
         deps.timersBehind.answers.stop(),
         deps.retryWaits.idle(),
+        deps.floors.idle(),
         deps.triggers.idle(),
         deps.deliveries.idle(),
         deps.acceptances.idle(),

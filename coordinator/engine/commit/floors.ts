@@ -88,6 +88,8 @@ export function openFloors({ db, log }: { db: Db; log: Log }): Floors {
 
 /** No transaction that sets a timer takes longer. */
 const SETTING_MS = 60_000
+/** What is due later is above each floor that a look under way may find: they lie further back. */
+const PAST_MS = 10_000
 
 /** The earliest timer that was set lately: a look may have begun before the commit. */
 function createEarliest(): (at?: number) => number {
@@ -117,7 +119,7 @@ export function createTimerFloor(log: Log, firstDue: () => Promise<number>): Tim
 
   return {
     begin: (act) => timed(act(floor), (ms) => void ((ms >= SLOW_MS || floor > -Infinity) && look.request())),
-    lower: (at) => void (floor = Math.min(floor, earliest(at))),
+    lower: (at) => void (at < Date.now() - PAST_MS && (floor = Math.min(floor, earliest(at)))),
     idle: () => look.idle(),
   }
 }

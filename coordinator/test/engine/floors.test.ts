@@ -183,9 +183,19 @@ test('a look that began before a timer was committed does not hide it', async ()
   await slow()
   await asked.promise
   floor.lower(3000)
+  floor.lower(Date.now())
   answer.resolve(5000)
   await floor.idle()
   assert.equal(await at(), 3000)
+})
+
+test('sleeps that are not over when they are set hold no floor back', async () => {
+  const since = Date.now()
+  const { floor, at, slow } = await raised(() => Promise.resolve(since + 1000))
+  floor.lower(since)
+  await slow()
+  await floor.idle()
+  assert.equal(await at(), since + 1000)
 })
 
 test('a slow look that fails has found its floor all the same, and a fast one needs none', async () => {

@@ -4,6 +4,7 @@ import { createCallers } from './accounts/callers.ts'
 import { createOrders } from './agent-link/orders.ts'
 import { createSockets } from './agent-link/sockets.ts'
 import { createHandlers } from './api/index.ts'
+import { createRetryWaits } from './bulk/retry-waits.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/client.ts'
 import { openCluster } from './db/cluster.ts'
@@ -14,6 +15,7 @@ import { createDownloads } from './downloads/downloads.ts'
 import { createPackages } from './downloads/packages.ts'
 import { commitClaims, MOST_CLAIMED } from './engine/commit/claims.ts'
 import { createTimers } from './engine/commit/clock.ts'
+import { openFloors } from './engine/commit/floors.ts'
 import { openLongEnds } from './engine/commit/long-ends.ts'
 import { openTimersBehind } from './engine/commit/timers-behind.ts'
 import { ENTRY_LANES } from './engine/commit/entries.ts'
@@ -142,6 +144,7 @@ function openServices(stores: Stores) {
   const timers = createTimers(log)
   /** When schedules are looked at next. */
   const scheduleTimers = createTimers(log, 'schedules')
+  const floors = openFloors({ db, log })
   return {
     metrics,
     sockets,
@@ -150,17 +153,21 @@ function openServices(stores: Stores) {
     tails: createTails(log, config.lookAgainMs.readers, createSeats(READ_SEATS)),
     orgLogs: createOrgLogs(db),
     timers,
+    floors,
     longEnds: openLongEnds({ db, log }),
     timersBehind: openTimersBehind({ db, log, timers }),
     scheduleTimers,
     schedulesBehind: openSchedulesBehind({ log, scheduleTimers }),
+    retryWaits: createRetryWaits(log),
     polls: createPolls(db, log),
     dispatchers: createDispatchers({
       log,
       claim: async ({ id, orgId, round }, candidates) => {
         const startedAt = performance.now()
-        const claim = (lane: Database['db']) => commitClaims(lane, id, { candidates, offerMs: config.offerMs, round })
-        const answer = await lanes.claims.run(claim, orgId)
+        const ask = { candidates, offerMs: config.offerMs, round }
+        const answer = await floors.queues.begin(id, (floor) =>
+          lanes.claims.run((lane) => commitClaims(lane, id, { ...ask, floor }), orgId),
+        )
         metrics.committed('claims', answer.claimed.length, performance.now() - startedAt)
         return answer
       },

@@ -104,6 +104,8 @@ export async function startCoordinator(
         deps.timersBehind.answers.stop(),
         deps.timersBehind.limited.stop(),
         deps.schedulesBehind.stop(),
+        deps.retryWaits.idle(),
+        deps.floors.idle(),
         deps.triggers.idle(),
         deps.deliveries.idle(),
         deps.acceptances.idle(),

@@ -160,6 +160,10 @@ function factGauges(registers: Registry[]): (facts: Facts, presence: Presence) =
   const questions = gauge('inputs_open', 'Questions that wait for an answer.')
   const runners = gauge('runners', 'Registered runners, by whether they are given work.', ['state'])
   const quarantined = gauge('runners_quarantined', 'Runners without new work because preparing runs failed there.')
+  const snapshot = gauge(
+    'oldest_snapshot_seconds',
+    'Age of the oldest transaction for which dead rows stay, as a dump.',
+  )
   const agents = gauge('agents_connected', 'Agents with a socket to this coordinator.')
   const polls = gauge('polls_waiting', 'Polls for work that wait at this coordinator.')
   return (facts, presence) => {
@@ -176,6 +180,7 @@ function factGauges(registers: Registry[]): (facts: Facts, presence: Presence) =
     questions.set(facts.inputsOpen)
     for (const { state, count } of facts.runners) runners.set({ state }, count)
     quarantined.set(facts.runnersQuarantined)
+    snapshot.set(facts.oldestSnapshotSeconds)
     agents.set(presence.agents)
     polls.set(presence.polls)
   }

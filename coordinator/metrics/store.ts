@@ -15,6 +15,7 @@ export interface Facts {
   /** Of every state, also where there are none. */
   runners: { state: IntakeState; count: number }[]
   runnersQuarantined: number
+  oldestSnapshotSeconds: number
 }
 
 type FactsRow = Omit<Facts, 'runs' | 'queues' | 'runners'> & {
@@ -82,7 +83,13 @@ export async function readFacts(db: Db): Promise<Facts> {
            overdue.lag as timers_lag_seconds,
            (select count(*)::int from inputs where status = 'open') as inputs_open,
            (select json_agg(b) from by_state b) as runners,
-           (select count(*)::int from intakes where is_quarantined) as runners_quarantined
+           (select count(*)::int from intakes where is_quarantined) as runners_quarantined,
+           (
+             select coalesce(extract(epoch from clock_timestamp() - min(xact_start)), 0)::float8
+             from pg_stat_activity
+             where datname = current_database() and backend_xmin is not null and backend_type <> 'autovacuum worker'
+               and pid <> pg_backend_pid()
+           ) as oldest_snapshot_seconds
     from overdue`
   return { ...row, runs: withEmpty(row.runs ?? []), queues: row.queues ?? [], runners: inEachState(row.runners ?? []) }
 }

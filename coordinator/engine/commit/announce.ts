@@ -7,6 +7,7 @@ import type { Metrics } from '../../metrics/metrics.ts'
 import type { Tails } from '../../events/live.ts'
 import { ringRun } from '../../events/ring.ts'
 import type { Timers } from './clock.ts'
+import type { Floors } from './floors.ts'
 import { isChanged } from '../rules/journal.ts'
 import type { Moving } from '../rules/run.ts'
 import { mayEnterAsResume } from '../rules/transitions.ts'
@@ -19,6 +20,7 @@ export type AnnounceDeps = {
   tellWake: (runnerId: string, wake: Wake) => void
   tellWakes: (runnerId: string) => void
   timers: Timers
+  floors: Floors
   metrics: Metrics
 }
 

@@ -17,6 +17,8 @@ export interface ClaimAsk {
   candidates: claims.ClaimCandidate[]
   /** A runner has so long to accept what it is given. */
   offerMs: number
+  /** Position at which it begins, see `QueueFloors`. */
+  floor?: number
   /** As the claim before answered it. */
   round?: Round | undefined
 }
@@ -37,19 +39,20 @@ export interface ClaimAnswer {
 export async function commitClaims(
   db: Db,
   poolId: PoolId,
-  { candidates, offerMs, round = NEW_ROUND }: ClaimAsk,
+  { candidates, offerMs, floor = 0, round = NEW_ROUND }: ClaimAsk,
 ): Promise<ClaimAnswer> {
   const most = Math.min(
     MOST_CLAIMED,
     candidates.reduce((sum, { share }) => sum + share, 0),
   )
-  const { claimed, isMixed, isMissed, isCut } = await claims.claimPlain(db, poolId, { candidates, most }, offerMs)
+  const plain = await claims.claimPlain(db, poolId, { candidates, most, floor }, offerMs)
+  const { claimed, isMixed, isMissed, isCut } = plain
   if (!isMixed) return { claimed, isMore: isMissed || isCut || claimed.length === most }
   let restMs = 0
   let next: Round | undefined
   for (let i = 0; i < TRIES; i++) {
     const since = performance.now()
-    const plan = await planPiece(waitingIn(db, poolId), { asking: candidates, round, most: MOST_CLAIMED })
+    const plan = await planPiece(waitingIn(db, poolId, floor), { asking: candidates, round, most: MOST_CLAIMED })
     const tookMs = performance.now() - since
     if (tookMs > LONG_MS) restMs += tookMs
     next = plan.round
@@ -63,9 +66,9 @@ export async function commitClaims(
   return { claimed: [], isMore: !isOver || round.hasGiven, restMs, round: next ?? round }
 }
 
-const waitingIn = (db: Db, poolId: PoolId): Waiting => ({
-  lines: (of) => waiting.lines(db, poolId, of),
-  heads: (of) => waiting.queueHeads(db, poolId, { ...of, oldMs: OLD_MS }),
+const waitingIn = (db: Db, poolId: PoolId, floor: number): Waiting => ({
+  lines: (of) => waiting.lines(db, poolId, { ...of, floor }),
+  heads: (of) => waiting.queueHeads(db, poolId, { ...of, oldMs: OLD_MS, floor }),
   candidates: (runnerIds) => waiting.candidates(db, poolId, runnerIds),
   workers: () => waiting.workers(db, poolId),
   oldAmong: (runIds) => waiting.oldAmong(db, poolId, { runIds, oldMs: OLD_MS }),

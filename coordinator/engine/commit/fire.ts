@@ -30,7 +30,7 @@ export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<num
   for (;;) {
     if (signal?.aborted) return null
     const passed = passedOver(deps)
-    const found = await store.upcoming(deps.db, AT_ONCE, passed)
+    const found = await deps.floors.timers.begin((floor) => store.upcoming(deps.db, AT_ONCE, passed, floor))
     const due = found.filter((timer) => timer.inMs <= 0)
     const next = found.find((timer) => timer.inMs > 0)?.inMs ?? null
     if (due.length === 0) return isNothing(passed) ? next : Math.min(LOOK_MS, next ?? Infinity)

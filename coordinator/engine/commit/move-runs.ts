@@ -34,7 +34,13 @@ export async function moveRuns<T>(
   locking: Locking,
   decide: (tx: Tx, runs: Map<string, Moving>) => Promise<Decision<T>>,
 ): Promise<T> {
-  const { moved, answer } = await deps.db.begin((tx) => moveRunsIn(tx, locking, decide))
+  const { moved, answer } = await deps.db.begin(async (tx) => {
+    const done = await moveRunsIn(tx, locking, decide)
+    // Before the commit: of two sleeps of a run that are over, the shorter one is seen first.
+    for (const run of done.moved)
+      for (const { due } of run.journal.entries) if (due && 'at' in due) deps.floors.timers.lower(due.at)
+    return done
+  })
   announce(deps, moved)
   return answer
 }

@@ -125,10 +125,11 @@ const give = (sql: Sql, offerMs: number) => sql`
     from fitting
     where not fits
   ),
+  -- By the list of their keys. When an old snapshot keeps dead rows, the planner takes the table for empty and a join
+  -- for one that may begin with it: that passes over all of them.
   dequeued as (
-    delete from run_queue q
-    using next
-    where q.run_id = next.run_id and not (select run_ids from staying) ? q.run_id
+    delete from run_queue
+    where run_id = any(array(select run_id from next)) and not (select run_ids from staying) ? run_id
   ),
   given as (
     select run_id, is_resume, slots,
@@ -194,24 +195,27 @@ export interface Plain {
 
 /**
  * Gives the next runs of a pool to these runners, as long as all that wait there need one slot and no label: one
- * statement, in which any run fits any of them. No more runners are locked than there are runs.
+ * statement, in which any run fits any of them. No more runners are locked than there are runs. Begins at `floor`, see
+ * `QueueFloors`.
  */
 export async function claimPlain(
   db: Db,
   poolId: PoolId,
-  { candidates, most }: { candidates: readonly ClaimCandidate[]; most: number },
+  { candidates, most, floor = 0 }: { candidates: readonly ClaimCandidate[]; most: number; floor?: number },
   offerMs: number,
 ): Promise<Plain> {
   const rows = await db<(Claimed & Pick<Plain, 'isMixed' | 'isMissed' | 'isCut'>)[]>`
     with mixed as materialized (
-      select exists (select from run_queue where pool_id = ${poolId} and needs > '') as is_mixed
+      select exists (
+        select from run_queue where pool_id = ${poolId} and needs > '' and position >= ${floor}
+      ) as is_mixed
     ),
     there as materialized (
       select count(*) as runs
       from (
         select
         from run_queue
-        where pool_id = ${poolId} and needs = '' and not (select is_mixed from mixed)
+        where pool_id = ${poolId} and needs = '' and position >= ${floor} and not (select is_mixed from mixed)
         limit ${most}
       ) queued
     ),
@@ -236,7 +240,7 @@ export async function claimPlain(
     next as materialized (
       select run_id, is_resume, priority, position, null::text as runner_id, 1 as slots
       from run_queue
-      where pool_id = ${poolId} and needs = ''
+      where pool_id = ${poolId} and needs = '' and position >= ${floor}
       order by is_resume desc, priority desc, position
       limit (select least(${most}::int, cardinality(runners)) from seats)
       for update skip locked

@@ -32,9 +32,7 @@ export function remove(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
       for update skip locked
     ),
     left_queue as (
-      delete from run_queue q
-      using in_queue
-      where q.run_id = in_queue.run_id
+      delete from run_queue where run_id = any(array(select run_id from in_queue))
     )
     delete from concurrency_slots where run_id = any(${ids})`
 }

@@ -123,9 +123,10 @@ export function complete(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown>
       where j.run_id = m.run_id and j.n = m.n and ${onlyFilters(tx, tx`j.state = 'open'`)}
       returning j.run_id, j.n
     )
-    delete from timers t
-    using done
-    where t.run_id = done.run_id and t.n = done.n and t.kind in ('sleep', 'input')`
+    -- As \`take\` of the timers does it.
+    delete from timers
+    where run_id = any(array(select run_id from done)) and kind in ('sleep', 'input')
+      and (select coalesce(jsonb_object_agg(run_id || '/' || n, true), '{}') from done) ? (run_id || '/' || n)`
 }
 
 /** Nobody waits any more for what is open. A statement a month; none is sent before it is awaited. */

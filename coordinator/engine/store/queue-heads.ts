@@ -7,16 +7,21 @@ import { demands, isAble, isOpen } from './claim.ts'
 export async function lines(
   db: Db,
   poolId: PoolId,
-  of: { most: number; after?: string | undefined },
+  of: { most: number; after?: string | undefined; floor?: number },
 ): Promise<string[]> {
-  const { most, after } = of
+  const { most, after, floor = 0 } = of
   const isNext = after === undefined ? db`true` : db`needs > ${after}`
+  const isAbove = db`position >= ${floor}`
   const rows = await db<{ needs: string }[]>`
     with recursive line as (
-      (select needs from run_queue where pool_id = ${poolId} and ${isNext} order by needs limit 1)
+      (select needs from run_queue where pool_id = ${poolId} and ${isNext} and ${isAbove} order by needs limit 1)
       union all
       select (
-        select q.needs from run_queue q where q.pool_id = ${poolId} and q.needs > line.needs order by q.needs limit 1
+        select needs
+        from run_queue
+        where pool_id = ${poolId} and needs > line.needs and ${isAbove}
+        order by needs
+        limit 1
       )
       from line
       where line.needs is not null
@@ -29,7 +34,7 @@ export async function lines(
 export function queueHeads(
   db: Db,
   poolId: PoolId,
-  of: { needs: string[]; each: number; oldMs: number },
+  of: { needs: string[]; each: number; oldMs: number; floor?: number },
 ): Promise<QueueHead[]> {
   return db<QueueHead[]>`
     select q.*
@@ -38,7 +43,7 @@ export function queueHeads(
       select w.run_id, w.needs, w.is_resume, w.priority, w.position::float8 as position,
              w.entered_at < now() - ${of.oldMs} * interval '1 millisecond' as is_old
       from run_queue w
-      where w.pool_id = ${poolId} and w.needs = line.needs
+      where w.pool_id = ${poolId} and w.needs = line.needs and w.position >= ${of.floor ?? 0}
       -- By the column, not by what is answered under its name: the index has that order.
       order by w.is_resume desc, w.priority desc, w.position
       limit ${of.each}

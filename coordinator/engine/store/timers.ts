@@ -4,6 +4,7 @@ import { onlyFilters } from '../../db/by-key.ts'
 import { shareOf } from '../../db/share.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { Due } from '../rules/journal.ts'
+import { fromFloor } from './floors.ts'
 
 /** sleep, input: completes entry `n` · enqueue: enters the queue · queue-timeout, wall-timeout: ends the run. */
 export type TimerKind = 'sleep' | 'input' | 'enqueue' | 'queue-timeout' | 'wall-timeout'
@@ -63,15 +64,21 @@ const NOTHING: PassedOver = { endsOf: [], endsOfRuns: [], questionsOf: [], wakes
 /**
  * What is due by now: of each org in turn one, its most overdue first; and after those what is due next. What is passed
  * over takes no room in it, and hides nothing that is due later.
- * Not locked: whoever acts on it takes it away under the lock of its run.
+ * Not locked: whoever acts on it takes it away under the lock of its run. Begins at `floor`, see `TimerFloor`.
  */
-export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): Promise<Upcoming[]> {
+export function upcoming(
+  db: Db,
+  limit: number,
+  passed: PassedOver = NOTHING,
+  floor: number = -Infinity,
+): Promise<Upcoming[]> {
   const { endsOf, endsOfRuns, questionsOf, wakesOf, runs } = passed
+  const isAbove = fromFloor(db, floor)
   return db<Upcoming[]>`
     with recursive orgs as (
-      (select org_id from timers order by org_id limit 1)
+      (select org_id from timers where ${isAbove} order by org_id limit 1)
       union all
-      select (select t.org_id from timers t where t.org_id > o.org_id order by t.org_id limit 1)
+      select (select org_id from timers where org_id > o.org_id and ${isAbove} order by org_id limit 1)
       from orgs o
       where o.org_id is not null
     ),
@@ -79,7 +86,7 @@ export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): P
       db,
       db`
         select count(*) from orgs o where exists (
-          select from timers where org_id = o.org_id and due_at <= now() offset 0
+          select from timers where org_id = o.org_id and due_at <= now() and ${isAbove} offset 0
         )`,
       limit,
     )})
@@ -91,7 +98,7 @@ export function upcoming(db: Db, limit: number, passed: PassedOver = NOTHING): P
       from (
         select *
         from timers
-        where org_id = o.org_id and due_at <= now()
+        where org_id = o.org_id and due_at <= now() and ${isAbove}
         and ${onlyFilters(
           db,
           db`case kind
@@ -126,13 +133,18 @@ export async function limitedAmong(db: Db, runIds: readonly RunId[]): Promise<Se
   return new Set(rows.map((row) => row.id))
 }
 
-/** Takes those away that are still there and due. */
+/**
+ * Takes those away that are still there and due. By the list of their runs: see `dequeued` in claim.ts. An object finds
+ * its keys by halving.
+ */
 export function take(tx: Tx, timers: readonly DueTimer[]): Promise<(DueTimer & { holds: string | null })[]> {
+  const keys = Object.fromEntries(timers.map(({ runId, kind, n }) => [`${runId}/${kind}/${n}`, true]))
   return tx<(DueTimer & { holds: string | null })[]>`
-    delete from timers t
-    using ${unnest(tx, 'm', timers, { runId: 'text', kind: 'text', n: 'int' })}
-    where t.run_id = m.run_id and t.kind = m.kind and t.n = m.n and t.due_at <= now()
-    returning t.run_id, t.kind, t.n, t.holds`
+    delete from timers
+    where run_id = any(${[...new Set(timers.map(({ runId }) => runId))]})
+      and ${JSON.stringify(keys)}::text::jsonb ? (run_id || '/' || kind || '/' || n)
+      and ${onlyFilters(tx, tx`due_at <= now()`)}
+    returning run_id, kind, n, holds`
 }
 
 /** These runs enter the queue so much later than now, and may then wait there as long as they may. */

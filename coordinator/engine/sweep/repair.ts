@@ -33,6 +33,8 @@ export async function repair(deps: RepairDeps, ids: string[]): Promise<Finding[]
       touched.add(run)
     }
     await store.dropStrays(tx, findings)
+    // What is restored may have been due long ago.
+    deps.floors.timers.lower(-Infinity)
     await restore(tx, findings)
     return { moved: touched, answer: findings }
   })

@@ -67,6 +67,17 @@ test('says how late the timers are', async () => {
   await fresh.stop()
 })
 
+test('says since when somebody reads the database in one snapshot', async () => {
+  await c.db.begin('isolation level repeatable read read only', async (tx) => {
+    await tx`select count(*) from orgs`
+    await tx`select pg_sleep(0.2)`
+    const fresh = await c.another()
+    const found = await scrape(fresh)
+    assert.ok(found.get('windlass_oldest_snapshot_seconds')! >= 0.2)
+    await fresh.stop()
+  })
+})
+
 test('every kind of orphan is there from the start, at zero, and the process tells of itself', async () => {
   const found = await scrape()
   assert.equal(found.get('windlass_orphans_total{kind="queued_nowhere"}'), 0)

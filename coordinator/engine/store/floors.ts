@@ -1,0 +1,51 @@
+import type { PoolId } from '@windlass/shared/ids.ts'
+import type { Db } from '../../db/client.ts'
+
+/** The position that the queue has given last. */
+export async function lastPosition(db: Db): Promise<number> {
+  const [row] = await db<[{ position: number }]>`
+    select last_value::float8 as position from run_queue_position_seq`
+  return row.position
+}
+
+/** Of a transaction behind all that have written something by now. The end of a snapshot may be before some of them. */
+export async function transactionsBegun(db: Db): Promise<string> {
+  const [row] = await db<[{ xid: string }]>`select pg_current_xact_id()::text as xid`
+  return row.xid
+}
+
+/** All those before this one are over. Whoever only reads, as a dump does, does not count. */
+export async function haveEnded(db: Db, xid: string): Promise<boolean> {
+  const [row] = await db<[{ haveEnded: boolean }]>`
+    select pg_snapshot_xmin(pg_current_snapshot()) >= ${xid}::text::xid8 as have_ended`
+  return row.haveEnded
+}
+
+/** The lowest position in the queue of this pool up to `most`. Looks at all that wait there, and all that did. */
+export async function firstPosition(db: Db, poolId: PoolId, most: number): Promise<number | null> {
+  const [row] = await db<[{ position: number | null }]>`
+    select min(position)::float8 as position
+    from run_queue
+    where pool_id = ${poolId} and position <= ${most}`
+  return row.position
+}
+
+/** So long a transaction may take, from which its timers count their times. */
+const SLACK = '30 seconds'
+
+/**
+ * Condition on the timers from this moment on, in milliseconds since the epoch; -Infinity: from the beginning. It goes
+ * back with the clock of the database, and leaves out nothing that is set by now.
+ */
+export const fromFloor = (db: Db, floor: number) =>
+  db`due_at >= least(to_timestamp(${floor}::float8 / 1000), now() - ${SLACK}::text::interval)`
+
+/** When the first timer is due, or could be that is set by now. Looks at all that are due, and all that were. */
+export async function firstDue(db: Db): Promise<number> {
+  const [row] = await db<[{ at: number }]>`
+    select extract(epoch from coalesce(min(due_at), now() - ${SLACK}::text::interval))::float8 * 1000 as at
+    from timers
+    where due_at < now() - ${SLACK}::text::interval`
+  // The fraction of a millisecond may have been rounded.
+  return Math.floor(row.at) - 1
+}

@@ -26,3 +26,14 @@ test('a string ends at its first quote that nothing escapes', () => {
     }
   for (const unended of ['"', '"abc', '"abc\\"', '"\\']) assert.equal(endOfString(unended, 0), unended.length, unended)
 })
+
+test('so it does however its quotes and backslashes lie', () => {
+  let seed = 7
+  const random = (most: number) => (seed = (seed * 48_271) % 2_147_483_647) % most
+  const parts = ['"', '\\', 'x', 'y'.repeat(40), '"'.repeat(700), '\\'.repeat(300), '\u0001'.repeat(90)]
+  for (let n = 0; n < 3000; n++) {
+    const content = Array.from({ length: random(12) }, () => parts[random(parts.length)]).join('')
+    const text = JSON.stringify(content)
+    assert.equal(endOfString(`${text},"z"`, 0), text.length, text)
+  }
+})

@@ -4,6 +4,7 @@ import { createCallers } from './accounts/callers.ts'
 import { createOrders } from './agent-link/orders.ts'
 import { createSockets } from './agent-link/sockets.ts'
 import { createHandlers } from './api/index.ts'
+import { createRetryWaits } from './bulk/retry-waits.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/client.ts'
 import { openCluster } from './db/cluster.ts'
@@ -149,6 +150,7 @@ function openServices(stores: Stores) {
     timers,
     longEnds: openLongEnds({ db, log }),
     timersBehind: openTimersBehind({ db, log, timers }),
+    retryWaits: createRetryWaits(log),
     /** When schedules are looked at next. */
     scheduleTimers: createTimers(log, 'schedules'),
     polls: createPolls(db, log),

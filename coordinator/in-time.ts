@@ -20,3 +20,17 @@ export async function inTime<T>(
     over.abort()
   }
 }
+
+/** Whether this settles within so many milliseconds. */
+export async function isInTime(ms: number, work: Promise<unknown>): Promise<boolean> {
+  const over = new AbortController()
+  const settled = work.then(
+    () => true,
+    () => true,
+  )
+  try {
+    return await Promise.race([settled, pause(ms, over.signal).then(() => false)])
+  } finally {
+    over.abort()
+  }
+}

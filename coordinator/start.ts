@@ -102,6 +102,7 @@ export async function startCoordinator(
         deps.longEnds.stop(),
         deps.timersBehind.ends.stop(),
         deps.timersBehind.answers.stop(),
+        deps.retryWaits.idle(),
         deps.triggers.idle(),
         deps.deliveries.idle(),
         deps.acceptances.idle(),

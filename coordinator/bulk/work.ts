@@ -9,6 +9,7 @@ import { type BulkTurn, type Jobs, TURN_MS } from '../jobs/queue.ts'
 import { searchRuns } from '../runs/read.ts'
 import { type CancelPieceDeps, cancelPiece } from './cancel-piece.ts'
 import { type RetryPieceDeps, retryPiece } from './retry-piece.ts'
+import type { RetryWait } from './retry-waits.ts'
 import type { JobRow } from './row.ts'
 import { isTakenBy } from './start.ts'
 import * as store from './store.ts'
@@ -24,7 +25,8 @@ const FOUND_AT_ONCE = 1000
 const LOOKED_AT = { first: 500, least: 100, most: 20_000 }
 const STRETCH_MS = 200
 
-type Turn = 'over' | 'goes on' | 'failed'
+/** A wait: it goes on when that is done. */
+type Turn = 'over' | 'goes on' | 'failed' | RetryWait
 
 /** A turn of the first of these jobs of one org that has not ended. The others come next, and then it again. */
 export async function workOnTurns(deps: BulkDeps, given: readonly BulkTurn[]): Promise<void> {
@@ -38,9 +40,11 @@ export async function workOnTurns(deps: BulkDeps, given: readonly BulkTurn[]): P
   const turn = await workOnBulk(deps, first.jobId as JobId)
   await deps.db.begin(async (tx) => {
     await enqueueTurns(tx, turn === 'goes on' ? [...others, first] : others, 0)
-    // It is tried again, until the deadline.
-    if (turn === 'failed') await putOff(tx, first, AGAIN_MS)
+    // It is tried again, until the deadline; and when whoever waits is killed meanwhile.
+    if (turn === 'failed' || typeof turn === 'object') await putOff(tx, first, AGAIN_MS)
   })
+  // What was put off comes at once; not before it is put off.
+  if (typeof turn === 'object') deps.retryWaits.after(turn, () => deps.db.begin((tx) => putOff(tx, first, 0)))
 }
 
 /** Versions before this one have left a turn for each job. */
@@ -57,8 +61,9 @@ export async function workOnBulk(deps: BulkDeps, jobId: JobId): Promise<Turn> {
     const job = await store.find(deps.db, jobId)
     if (!job || job.finishedAt !== null || (await end(deps, job))) return 'over'
     try {
-      if (job.isListed) await actOnPiece(deps, job)
-      else lookAt = await findPiece(deps.db, job, lookAt)
+      const wait = job.isListed ? await actOnPiece(deps, job) : undefined
+      if (wait) return wait
+      if (!job.isListed) lookAt = await findPiece(deps.db, job, lookAt)
     } catch (error) {
       deps.log.warn('bulk.failed', { jobId, error })
       return 'failed'
@@ -93,8 +98,11 @@ async function findPiece(db: Db, job: JobRow, most: number): Promise<number> {
   return tookMs < STRETCH_MS / 2 ? Math.min(LOOKED_AT.most, most * 2) : most
 }
 
-function actOnPiece(deps: BulkDeps, job: JobRow): Promise<void> {
-  return job.kind === 'bulk-retry' ? retryPiece(deps, job) : cancelPiece(deps, job)
+/** Answers what the rest of the job has to wait for. */
+async function actOnPiece(deps: BulkDeps, job: JobRow): Promise<RetryWait | undefined> {
+  if (job.kind === 'bulk-retry') return retryPiece(deps, job)
+  await cancelPiece(deps, job)
+  return undefined
 }
 
 /** True: it has ended, and what it did is recorded. */

@@ -39,7 +39,7 @@ export interface JudgeAsk extends Partial<Payer> {
   /** Names the value in the path: `input`. */
   root: string
   org: string
-  /** Exempts values of runs, which come one by one, from the limit of waiting jobs. */
+  /** Exempts values of runs and bulk retries, which come one by one, from the limit of waiting jobs. */
   isPatient?: boolean
 }
 

@@ -68,6 +68,8 @@ interface Starter extends Revocable {
   orgId: OrgId
   actor: string | null
   payer?: Payer
+  /** It brings its runs one by one: none is refused because others of the org wait to be judged. */
+  isPatient?: boolean
 }
 
 export const starterOf = (call: LongCall): Starter => ({
@@ -166,7 +168,7 @@ async function inputText(deps: PrepareDeps, who: Starter, ask: TriggerAsk, targe
   const verdict = await deps.judge.judge(
     target.version.input,
     ask.inputText === undefined ? { text, parsed: input } : { text },
-    { root: 'input', org: who.orgId, ...payer },
+    { root: 'input', org: who.orgId, isPatient: who.isPatient ?? false, ...payer },
   )
   if (verdict.is === 'fits') return text
   const { path, message } = verdict.invalid

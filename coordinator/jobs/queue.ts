@@ -16,15 +16,11 @@ export interface Jobs {
   'runs:erase': { runId: string; orgId: string; most: number; after?: number }
   /** Lets in runs of an org that wait in lines with room for more than one transaction lets in. */
   'runs:admit': { orgId: string }
-  /** A turn of the first of an org's jobs that do something to many runs; the others come after it. */
-  'runs:bulkTurns': BulkTurn[]
-  /** The same for one job: versions before this one have left such jobs. */
+  /** A turn of that one of an org's jobs over many runs that was served least recently. */
+  'bulkJobs:turn': { orgId: string }
+  /** The same for a list of jobs of one org, and for one: versions before this one have left such jobs. */
+  'runs:bulkTurns': { orgId: string; jobId: string }[]
   'runs:bulk': { jobId: string }
-}
-
-export interface BulkTurn {
-  orgId: string
-  jobId: string
 }
 
 /** When it comes, the run is lost if it is on this placement still. */

@@ -61,17 +61,30 @@ function queueOf({ payload }: Pick<NewJob<keyof Jobs>, 'payload'>): string | nul
 
 /** Adds jobs inside a transaction: they exist exactly if the transaction is committed. */
 export async function enqueue<J extends keyof Jobs>(tx: Tx, name: J, jobs: readonly NewJob<J>[]): Promise<void> {
-  if (jobs.length === 0) return
-  await tx`
-    select graphile_worker.add_job(
-      ${name}, payload := j.payload::json, queue_name := j.queue,
-      run_at := now() + j.in_ms * interval '1 millisecond', job_key := j.key,
-      priority := ${PRIORITIES[name] ?? 0}
-    )
+  for (let left = jobs; left.length > 0;) {
+    const keys = await addThese(tx, name, left)
+    left = left.filter(({ key }) => keys.has(key))
+  }
+}
+
+/**
+ * Answers the keys of those that were not added, of which `add_job` says nothing: a worker began the job of before just
+ * when it was to be replaced. It does not see what this transaction writes, so a new one has to come behind it.
+ */
+async function addThese<J extends keyof Jobs>(tx: Tx, name: J, jobs: readonly NewJob<J>[]): Promise<Set<string>> {
+  const rows = await tx<{ key: string }[]>`
+    select j.key
     from ${unnest(tx, 'j', jobs, {
       payload: ['text', (job) => JSON.stringify(job.payload)],
       queue: ['text', queueOf],
       inMs: 'float8',
       key: 'text',
-    })}`
+    })}
+    cross join lateral graphile_worker.add_job(
+      ${name}, payload := j.payload::json, queue_name := j.queue,
+      run_at := now() + j.in_ms * interval '1 millisecond', job_key := j.key,
+      priority := ${PRIORITIES[name] ?? 0}
+    ) added
+    where added.id is null`
+  return new Set(rows.map(({ key }) => key))
 }

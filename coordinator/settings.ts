@@ -83,7 +83,9 @@ export const Settings = z.strictObject({
     .int()
     .min(50)
     .default(60 * SECOND)
-    .meta({ description: 'How often unfinished runs are looked through for those that nobody would continue.' }),
+    .meta({
+      description: 'How often unfinished runs and bulk jobs are looked through for those that nobody would continue.',
+    }),
   WINDLASS_METRICS_TOKEN: z
     .string()
     .min(16, 'must have 16 characters at least')

@@ -1,5 +1,6 @@
 import { createLog, type Log } from '@windlass/shared/log.ts'
 import { ensureDefaults } from './accounts/bootstrap.ts'
+import { sweepBulkJobs } from './bulk/sweep.ts'
 import type { Config } from './config.ts'
 import { openDatabase, openPgPool } from './db/client.ts'
 import { warnOfClock } from './db/clock-difference.ts'
@@ -63,6 +64,7 @@ export async function startCoordinator(
     deps.timers.run(() => fireDue(deps, stopping.signal), stopping.signal),
     deps.scheduleTimers.run(() => fireSchedules(deps, stopping.signal), stopping.signal),
     sweepRuns(deps, stopping.signal),
+    sweepBulkJobs(deps, stopping.signal),
     watchDeadlines(deps, stopping.signal),
     keepPartitionsAhead(deps.db, log, stopping.signal),
     keepStatistics(deps.db, log, stopping.signal),

@@ -69,7 +69,7 @@ interface OfCoordinator {
   /** A worker of jobs has looked whose lock is free. */
   'workers.looked': { free: string[] }
   /** A loop of the coordinator has looked at everything it looks at. */
-  'sweep.done': { of: 'placements' | 'runs' | 'deadlines' }
+  'sweep.done': { of: 'placements' | 'runs' | 'bulkJobs' | 'deadlines' }
   /** A coordinator has said that leases can be renewed, and has lengthened so many that could not be. */
   'pulse.done': { lengthened: number; forwardMs: number; backMs: number }
   /** The database has noted that runners have polled. */

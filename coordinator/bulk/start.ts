@@ -9,7 +9,7 @@ import type { Db, Tx } from '../db/client.ts'
 import type { EnvironmentNames } from '../environments/names.ts'
 import { canonicalHash } from '../canonical-hash.ts'
 import { findWorkflow } from '../workflows/read.ts'
-import { enqueueTurns } from './turns.ts'
+import { enqueueTurn } from './turns.ts'
 import { type JobRow, presentJob } from './row.ts'
 import * as store from './store.ts'
 
@@ -69,7 +69,7 @@ export async function addJob(tx: Tx, caller: Acting, { key = null, ...ask }: New
     if (first) return { row: same(first, key), isNew: false }
     throw busy(ask.kind, await store.underWay(tx, job))
   }
-  await enqueueTurns(tx, [{ orgId, jobId: job.id }], 0)
+  await enqueueTurn(tx, orgId)
   const { kind, filter, reason, dryRun, id } = job
   if (kind !== 'workflow-delete' && !dryRun)
     await record(tx, caller, {

@@ -49,13 +49,6 @@ export async function underWay(sql: Sql, job: Pick<NewJob, 'orgId' | 'kind' | 'd
   return row?.id
 }
 
-/** Those among them that have not ended. */
-export async function unfinished(sql: Sql, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await sql<{ id: string }[]>`
-    select id from bulk_jobs where id = any(${[...ids]}) and finished_at is null`
-  return new Set(rows.map(({ id }) => id))
-}
-
 const jobs = (sql: Sql) => sql`
   select j.id, j.org_id, o.slug as org, j.kind, j.filter, j.dry_run, j.reason, j.author, j.status, j.error, j.listed_to,
          j.is_listed, j.matched, j.done, j.failed, j.created_at, j.deadline_at, j.finished_at,

@@ -1,23 +1,28 @@
+import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Tx } from '../db/client.ts'
-import { type BulkTurn, enqueue } from '../jobs/queue.ts'
+import { enqueue } from '../jobs/queue.ts'
+import type { JobRow } from './row.ts'
+import * as store from './store-turns.ts'
 
 /**
- * Jobs of one org take turns in one place of the line, however many it has: orgs alternate, not their jobs. A list that
- * is there already is joined to: graphile-worker appends to a payload that is an array.
+ * Jobs of one org take turns in one place of the line, however many it has: orgs alternate, not their jobs. Whose turn
+ * it is stands in the table: graphile-worker does a job no more whose key a later one has taken, also when the process
+ * that was at it is killed.
  */
-export function enqueueTurns(tx: Tx, turns: readonly BulkTurn[], inMs: number): Promise<void> {
-  const [first] = turns
-  if (!first) return Promise.resolve()
-  return enqueue(tx, 'runs:bulkTurns', [{ payload: [...turns], inMs, key: `bulk:${first.orgId}` }])
+export function enqueueTurn(tx: Tx, orgId: OrgId): Promise<void> {
+  return enqueue(tx, 'bulkJobs:turn', [{ payload: { orgId }, inMs: 0, key: store.turnKey(orgId) }])
 }
 
-/** A turn of one job, apart from the list of its org. */
-export function putOff(tx: Tx, turn: BulkTurn, inMs: number): Promise<void> {
-  return enqueue(tx, 'runs:bulkTurns', [{ payload: [turn], inMs, key: `bulk:${turn.jobId}` }])
+type JobOfOrg = Pick<JobRow, 'id' | 'orgId'>
+
+/** The others of its org have their turns meanwhile. */
+export async function putOff(tx: Tx, { id, orgId }: JobOfOrg, inMs: number): Promise<void> {
+  await store.putOff(tx, id, inMs)
+  await enqueue(tx, 'bulkJobs:turn', [{ payload: { orgId }, inMs, key: store.putOffKey(id) }])
 }
 
-/** Each job once, in the place that it was given last. */
-export function inOrder(turns: readonly BulkTurn[]): BulkTurn[] {
-  const last = new Map(turns.toReversed().map((turn) => [turn.jobId, turn]))
-  return [...last.values()].toReversed()
+/** What was put off has the next turn of its org. */
+export async function putFirst(tx: Tx, { id, orgId }: JobOfOrg): Promise<void> {
+  await store.putFirst(tx, id)
+  await enqueue(tx, 'bulkJobs:turn', [{ payload: { orgId }, inMs: 0, key: store.putOffKey(id) }])
 }

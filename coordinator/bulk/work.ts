@@ -1,11 +1,11 @@
-import type { JobId, RunId } from '@windlass/shared/ids.ts'
+import type { JobId, OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { RUN_STATUSES } from '@windlass/shared/model/run.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { WorkflowId } from '@windlass/shared/ids.ts'
 import { record } from '../audit/record.ts'
 import type { Db } from '../db/client.ts'
-import { type BulkTurn, type Jobs, TURN_MS } from '../jobs/queue.ts'
+import { type Jobs, TURN_MS } from '../jobs/queue.ts'
 import { searchRuns } from '../runs/read.ts'
 import { type CancelPieceDeps, cancelPiece } from './cancel-piece.ts'
 import { type RetryPieceDeps, retryPiece } from './retry-piece.ts'
@@ -13,7 +13,8 @@ import type { RetryWait } from './retry-waits.ts'
 import type { JobRow } from './row.ts'
 import { isTakenBy } from './start.ts'
 import * as store from './store.ts'
-import { enqueueTurns, inOrder, putOff } from './turns.ts'
+import * as turns from './store-turns.ts'
+import { enqueueTurn, putFirst, putOff } from './turns.ts'
 
 export type BulkDeps = CancelPieceDeps & RetryPieceDeps & { log: Log }
 
@@ -28,29 +29,25 @@ const STRETCH_MS = 200
 /** A wait: it goes on when that is done. */
 type Turn = 'over' | 'goes on' | 'failed' | RetryWait
 
-/** A turn of the first of these jobs of one org that has not ended. The others come next, and then it again. */
-export async function workOnTurns(deps: BulkDeps, given: readonly BulkTurn[]): Promise<void> {
-  const all = inOrder(given)
-  const unfinished = await store.unfinished(
-    deps.db,
-    all.map(({ jobId }) => jobId),
-  )
-  const [first, ...others] = all.filter(({ jobId }) => unfinished.has(jobId))
-  if (!first) return
-  const turn = await workOnBulk(deps, first.jobId as JobId)
+/** A turn of an org: one of its jobs has it. The others come next, and then it again. */
+export async function workOnTurn(deps: BulkDeps, { orgId: org }: Jobs['bulkJobs:turn']): Promise<void> {
+  const orgId = org as OrgId
+  const id = await turns.takeTurn(deps.db, orgId)
+  if (!id) return
+  const turn = await workOnBulk(deps, id)
   await deps.db.begin(async (tx) => {
-    await enqueueTurns(tx, turn === 'goes on' ? [...others, first] : others, 0)
     // It is tried again, until the deadline; and when whoever waits is killed meanwhile.
-    if (turn === 'failed' || typeof turn === 'object') await putOff(tx, first, AGAIN_MS)
+    if (turn === 'failed' || typeof turn === 'object') await putOff(tx, { id, orgId }, AGAIN_MS)
+    if (await turns.hasTurn(tx, orgId)) await enqueueTurn(tx, orgId)
   })
   // What was put off comes at once; not before it is put off.
-  if (typeof turn === 'object') deps.retryWaits.after(turn, () => deps.db.begin((tx) => putOff(tx, first, 0)))
+  if (typeof turn === 'object') deps.retryWaits.after(turn, () => deps.db.begin((tx) => putFirst(tx, { id, orgId })))
 }
 
-/** Versions before this one have left a turn for each job. */
+/** Versions before this one have left turns that name their jobs. */
 export async function workOnOldTurn({ db }: { db: Db }, { jobId }: Jobs['runs:bulk']): Promise<void> {
   const job = await store.find(db, jobId as JobId)
-  if (job) await db.begin((tx) => enqueueTurns(tx, [{ orgId: job.orgId, jobId }], 0))
+  if (job) await db.begin((tx) => enqueueTurn(tx, job.orgId))
 }
 
 /** One turn of a job. Two of one job at once do each piece once. */

@@ -16,15 +16,11 @@ export interface Jobs {
   'runs:erase': { runId: string; orgId: string; most: number; after?: number }
   /** Lets in runs of an org that wait in lines with room for more than one transaction lets in. */
   'runs:admit': { orgId: string }
-  /** A turn of the first of an org's jobs that do something to many runs; the others come after it. */
-  'runs:bulkTurns': BulkTurn[]
-  /** The same for one job: versions before this one have left such jobs. */
+  /** A turn of that one of an org's jobs over many runs that was served least recently. */
+  'bulkJobs:turn': { orgId: string }
+  /** The same for a list of jobs of one org, and for one: versions before this one have left such jobs. */
+  'runs:bulkTurns': { orgId: string; jobId: string }[]
   'runs:bulk': { jobId: string }
-}
-
-export interface BulkTurn {
-  orgId: string
-  jobId: string
 }
 
 /** When it comes, the run is lost if it is on this placement still. */
@@ -65,17 +61,30 @@ function queueOf({ payload }: Pick<NewJob<keyof Jobs>, 'payload'>): string | nul
 
 /** Adds jobs inside a transaction: they exist exactly if the transaction is committed. */
 export async function enqueue<J extends keyof Jobs>(tx: Tx, name: J, jobs: readonly NewJob<J>[]): Promise<void> {
-  if (jobs.length === 0) return
-  await tx`
-    select graphile_worker.add_job(
-      ${name}, payload := j.payload::json, queue_name := j.queue,
-      run_at := now() + j.in_ms * interval '1 millisecond', job_key := j.key,
-      priority := ${PRIORITIES[name] ?? 0}
-    )
+  for (let left = jobs; left.length > 0;) {
+    const keys = await addThese(tx, name, left)
+    left = left.filter(({ key }) => keys.has(key))
+  }
+}
+
+/**
+ * Answers the keys of those that were not added, of which `add_job` says nothing: a worker began the job of before just
+ * when it was to be replaced. It does not see what this transaction writes, so a new one has to come behind it.
+ */
+async function addThese<J extends keyof Jobs>(tx: Tx, name: J, jobs: readonly NewJob<J>[]): Promise<Set<string>> {
+  const rows = await tx<{ key: string }[]>`
+    select j.key
     from ${unnest(tx, 'j', jobs, {
       payload: ['text', (job) => JSON.stringify(job.payload)],
       queue: ['text', queueOf],
       inMs: 'float8',
       key: 'text',
-    })}`
+    })}
+    cross join lateral graphile_worker.add_job(
+      ${name}, payload := j.payload::json, queue_name := j.queue,
+      run_at := now() + j.in_ms * interval '1 millisecond', job_key := j.key,
+      priority := ${PRIORITIES[name] ?? 0}
+    ) added
+    where added.id is null`
+  return new Set(rows.map(({ key }) => key))
 }

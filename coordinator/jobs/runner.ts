@@ -15,7 +15,7 @@ import { admitRest } from '../engine/commit/admit-rest.ts'
 import { cancelForUs } from '../engine/commit/cancel.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { eraseDeleted, eraseRun } from '../engine/commit/delete-run.ts'
-import { type BulkDeps, cleanBulkJobs, workOnOldTurn, workOnTurns } from '../bulk/work.ts'
+import { type BulkDeps, cleanBulkJobs, workOnOldTurn, workOnTurn } from '../bulk/work.ts'
 import { cleanOrgLogs } from '../events/org-log.ts'
 import { cleanWaits } from '../engine/sweep/clean.ts'
 import { cleanVariableSets } from '../environments/sets.ts'
@@ -119,7 +119,8 @@ function tasks(deps: JobDeps): TaskList {
     'runs:eraseDeleted': (payload) => eraseDeleted(deps, payload as Jobs['runs:eraseDeleted']),
     'runs:erase': (payload) => eraseRun(deps, payload as Jobs['runs:erase']),
     'runs:admit': (payload) => admitRest(deps, payload as Jobs['runs:admit']),
-    'runs:bulkTurns': (payload) => workOnTurns(deps, payload as Jobs['runs:bulkTurns']),
+    'bulkJobs:turn': (payload) => workOnTurn(deps, payload as Jobs['bulkJobs:turn']),
+    'runs:bulkTurns': (payload) => workOnOldTurn(deps, (payload as Jobs['runs:bulkTurns'])[0]!),
     'runs:bulk': (payload) => workOnOldTurn(deps, payload as Jobs['runs:bulk']),
     'bulkJobs:clean': async () => cleanBulkJobs(deps),
     'jobs:clean': async () => cleanGivenUp(deps),

@@ -4,7 +4,7 @@ import type { JobId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { until, untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { createRetryWaits } from '../../bulk/retry-waits.ts'
-import { workOnBulk } from '../../bulk/work.ts'
+import { workOnBulk, workOnTurn } from '../../bulk/work.ts'
 import { aCoordinatorOfItsOwn, anOrg, aRun, asOwner, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -87,6 +87,30 @@ test('a run that waits to be judged is retried once, whoever is faster', async (
   assert.equal(await turn.isDone, true)
   assert.equal((await ended(o, id)).done, 1)
   assert.equal((await o.db`select from runs where retry_of = ${run}`).length, 1)
+})
+
+test('a job whose first verdict is there has the next turn of its org', async () => {
+  const retrying = await anOrgThatRetries('four')
+  const { o } = retrying
+  await c.db`
+    insert into graphile_worker._private_job_queues (queue_name, locked_at, locked_by)
+    values (${o.orgId}, now(), 'a test')`
+  const { id } = await retry(retrying)
+  const { job: other } = await o.call(ops.runs.bulkCancel, { org: o.org, filter: { all: true } })
+  const statuses = async () => {
+    const jobs = await Promise.all([id, other.id].map((job) => o.call(ops.jobs.get, { job })))
+    return jobs.map(({ job }) => job.status)
+  }
+  const { judge, open } = gated()
+  const deps = { ...c.deps, judge: { ...c.deps.judge, judge }, retryWaits: createRetryWaits(c.deps.log) }
+  await workOnTurn(deps, o)
+  open()
+  await deps.retryWaits.idle()
+  assert.deepEqual(await statuses(), ['running', 'running'])
+  await workOnTurn(deps, o)
+  assert.deepEqual(await statuses(), ['completed', 'running'])
+  await workOnTurn(deps, o)
+  assert.deepEqual(await statuses(), ['completed', 'completed'])
 })
 
 test('what is late and fails is tried again later', async () => {

@@ -62,6 +62,12 @@ export interface PassedOver {
 const NOTHING: PassedOver = { endsOf: [], endsOfRuns: [], questionsOf: [], wakesOf: [], runs: [] }
 
 /**
+ * Of an org of which something is passed over: all its rows would be read, each time. What of it lies behind so many
+ * that are due waits for these; others wait some 10 ms for it.
+ */
+const READ_OF_ORG = 10_000
+
+/**
  * What is due by now: of each org in turn one, its most overdue first; and after those what is due next. What is passed
  * over takes no room in it, and hides nothing that is due later.
  * Not locked: whoever acts on it takes it away under the lock of its run. Begins at `floor`, see `TimerFloor`.
@@ -97,17 +103,19 @@ export function upcoming(
       select due.*, row_number() over (order by due.due_at, due.run_id, due.n) as turn
       from (
         select *
-        from timers
-        where org_id = o.org_id and due_at <= now() and ${isAbove}
-        and ${onlyFilters(
-          db,
-          db`case kind
-            when 'queue-timeout' then org_id <> all(${[...endsOf]}) and run_id <> all(${[...endsOfRuns]})
-            when 'wall-timeout' then org_id <> all(${[...endsOf]}) and run_id <> all(${[...endsOfRuns]})
-            when 'input' then org_id <> all(${[...questionsOf]})
-            else org_id <> all(${[...wakesOf]})
-          end and run_id <> all(${[...runs]})`,
-        )}
+        from (
+          select *
+          from timers
+          where org_id = o.org_id and due_at <= now() and ${isAbove}
+          order by due_at
+          limit case when o.org_id = any(${[...endsOf, ...questionsOf, ...wakesOf]}) then ${READ_OF_ORG}::int end
+        ) seen
+        where case kind
+          when 'queue-timeout' then org_id <> all(${[...endsOf]}) and run_id <> all(${[...endsOfRuns]})
+          when 'wall-timeout' then org_id <> all(${[...endsOf]}) and run_id <> all(${[...endsOfRuns]})
+          when 'input' then org_id <> all(${[...questionsOf]})
+          else org_id <> all(${[...wakesOf]})
+        end and run_id <> all(${[...runs]})
         order by due_at
         limit (select each from share)
       ) due

@@ -1,8 +1,7 @@
 import path from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
-import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import { probe } from '@windlass/shared/probe.ts'
-import type { AgentSettings, CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
+import type { AgentSettings, CoordinatorFrame, Placement } from '@windlass/shared/wire/agent.ts'
 import { createBell } from './bell.ts'
 import { createChecks } from './checks/checks.ts'
 import { hostChecks } from './checks/host-checks.ts'
@@ -36,7 +35,7 @@ import { createParking } from './run/parking.ts'
 import { keepLeftLines } from './run/program/left-lines.ts'
 import { createSecrets } from './run/secrets.ts'
 import { createSlots } from './run/slots.ts'
-import type { Held } from './run/spool/held.ts'
+import { placementOf, type Held } from './run/spool/held.ts'
 import { openSpool } from './run/spool/spool.ts'
 import type { Spool } from './run/spool/spool.ts'
 import { createActivity } from './status/activity.ts'
@@ -91,11 +90,11 @@ async function openState(config: AgentConfig, identity: Identity, log: Log, made
   const { isolation, lock } = await takeUsers(config.isolation, config)
   made.push({ undo: () => lock?.release() })
   await endLeftovers(home, log, isolation, programs)
-  reportLost(spool, log, programs)
+  const killed = killedWith(spool, programs)
   const former = { ...beforeUs, found, programs }
   const sleeps = createSleeps()
   const signing = { clock, keys, credential, formerCredentials }
-  return { config, log, ...signing, start, sleeps, records, spool, isolation, former, ...says(former) }
+  return { config, log, ...signing, start, sleeps, records, spool, killed, isolation, former, ...says(former) }
 }
 
 /** How the fleet is to behave. Until the coordinator says another lease, that which it said last holds. */
@@ -213,16 +212,11 @@ function closedBy({ isLeaving, notice }: Intake): 'shutdown' | 'draining' | unde
   return notice.state === 'open' || notice.state === 'cordoned' ? undefined : 'draining'
 }
 
-/**
- * What an earlier process had taken and did not bring to an end died with it. Whether programs had begun is not known:
- * a start is written down after it. The coordinator knows which offers were never accepted.
- */
-function reportLost(spool: Spool, log: Log, found: readonly ProgramRecord[]): void {
+/** Everything that an earlier process had taken and not brought to an end, but for what goes on. */
+function killedWith(spool: Spool, found: readonly ProgramRecord[]): Placement[] {
   const goesOn = ({ run, epoch }: Held) => found.some(({ offer }) => offer.run === run && offer.epoch === epoch)
-  const lost = spool.held().filter((held) => !held.isEnded && !goesOn(held))
-  for (const { run, epoch } of lost) {
-    void spool.append(run, epoch, [['end', Date.now(), { how: 'lost', reason: LOST_REASONS.killed }, 0]])
-  }
-  spool.flush()
-  if (lost.length > 0) log.warn('runs.lost', { runs: lost.map(({ run }) => run) })
+  return spool
+    .held()
+    .filter((held) => !held.isEnded && !goesOn(held))
+    .map(placementOf)
 }

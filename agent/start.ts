@@ -56,7 +56,7 @@ export async function startAgent(config: AgentConfig, options: { log: Log; signa
 
   await makeStateFolder(config.home)
   const settled = { ...config, home: await realpath(config.home) }
-  const lock = await lockOnFullDisk(settled.home)
+  const lock = await lockOnFullDisk(settled.home, { log: options.log, signal: urgency.leave })
   const made: Made = [{ undo: () => lock.release() }]
   try {
     await clearFormer(settled.home, options.log, settled.isolation.cgroup)
@@ -75,13 +75,13 @@ export async function startAgent(config: AgentConfig, options: { log: Log; signa
 }
 
 /** Also where the disk has no room for the lock. */
-async function lockOnFullDisk(home: string): Promise<StateLock> {
+async function lockOnFullDisk(home: string, options: Parameters<typeof lockState>[1]): Promise<StateLock> {
   try {
-    return await lockState(home)
+    return await lockState(home, options)
   } catch (error) {
     if (!isFull(error)) throw error
     await giveUpReserve(home)
-    return lockState(home)
+    return lockState(home, options)
   }
 }
 

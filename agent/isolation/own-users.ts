@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { AgentRefusal } from '../exit-codes.ts'
+import { folderMark } from '../os/folder-mark.ts'
 import { bootId, readOrNothing } from '../os/process-id.ts'
 import type { StateLock } from '../state-lock.ts'
 import { writePrivately } from '../write-privately.ts'
@@ -94,14 +95,14 @@ function rangeAt(index: number): UidRange {
 
 const fileIn = (home: string) => path.join(home, 'uids')
 
-/** The range is bound to the boot: no process of ours survives it. */
+/** Bound to the boot, which no process of ours survives, and to the folder: users of a copy are others. */
 async function remember(home: string, { first, last }: UidRange): Promise<void> {
-  await writePrivately(fileIn(home), `${first}-${last} ${bootId()}\n`)
+  await writePrivately(fileIn(home), `${first}-${last} ${bootId()} ${folderMark(home)}\n`)
 }
 
 function recalled(home: string): UidRange | undefined {
-  const [, first, last, boot] = /^(\d+)-(\d+) (\S+)\n$/.exec(readOrNothing(fileIn(home)) ?? '') ?? []
-  return boot === bootId() ? { first: Number(first), last: Number(last) } : undefined
+  const [, first, last, origin] = /^(\d+)-(\d+) ([^]+)\n$/.exec(readOrNothing(fileIn(home)) ?? '') ?? []
+  return origin === `${bootId()} ${folderMark(home)}` ? { first: Number(first), last: Number(last) } : undefined
 }
 
 /**

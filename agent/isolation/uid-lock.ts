@@ -4,7 +4,8 @@ import path from 'node:path'
 import { AgentRefusal, EXIT } from '../exit-codes.ts'
 import { isAlive, readOrNothing } from '../os/process-id.ts'
 import type { ProcessMark } from '../os/process-id.ts'
-import { lockState, readMark } from '../state-lock.ts'
+import { readMark } from '../lock-holder.ts'
+import { lockHere } from '../state-lock.ts'
 import type { StateLock } from '../state-lock.ts'
 import type { UidRange } from './plan.ts'
 
@@ -47,7 +48,7 @@ export async function lockUids(range: UidRange): Promise<StateLock> {
 async function lockIn(folder: string, tries = TRIES): Promise<StateLock> {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    return await lockState(folder)
+    return await lockHere(folder)
   } catch (error) {
     if (tries === 1 || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     return lockIn(folder, tries - 1)

@@ -212,6 +212,7 @@ class SpoolUpload implements Upload {
       return []
     }
     held.sent = last
+    held.everSent = Math.max(held.everSent, last)
     const text = first === sent + 1 ? json() : withoutFirst(json(), sent + 1 - first)
     this.#window.add(held, last, text.length + (last - sent) * ENTRY_CHARS)
     return [text]

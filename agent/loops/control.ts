@@ -95,7 +95,9 @@ function beat(deps: BeatNeeds, frame: Frame<'beat'>): void {
   cancel(deps, frame.cancel)
 }
 
-type WelcomeNeeds = Needs<typeof heed | typeof dropStale | typeof resumeFrom | typeof cancel | typeof sendAccepts> & {
+type WelcomeNeeds = Needs<
+  typeof heed | typeof dropStale | typeof resumeFrom | typeof reportKilled | typeof cancel | typeof sendAccepts
+> & {
   start: Pick<ThisStart, 'welcomed'>
   upload: Upload
   beats: Pick<Beats, 'bell'>
@@ -108,6 +110,7 @@ function welcome(deps: WelcomeNeeds, frame: Frame<'welcome'>): void {
   dropStale(deps, frame.stale)
   for (const held of deps.spool.held()) held.sent = held.acked
   resumeFrom(deps, frame.resume)
+  reportKilled(deps)
   cancel(deps, frame.cancel)
   sendAccepts(deps, deps.agentRuns.all())
   deps.upload.rewind()
@@ -146,7 +149,7 @@ function cancel(deps: { agentRuns: AgentRuns; parking: Parking }, orders: readon
 function resumeFrom(deps: Needs<typeof acknowledge | typeof setBack>, seqs: readonly Seq[]): void {
   for (const each of seqs) {
     const held = deps.spool.find(each.run, each.epoch)
-    if (held && each.seq > held.written) {
+    if (held && each.seq > held.everSent) {
       setBack(deps, held, each.seq)
       continue
     }
@@ -156,21 +159,35 @@ function resumeFrom(deps: Needs<typeof acknowledge | typeof setBack>, seqs: read
 }
 
 /**
- * What is sent was written before: entries that are not here were said by a later state of this machine, which was set
- * back since or lost its last writes. A program that goes on from here would tell another story under the same numbers.
+ * What was never sent from here was said by a later state of this machine, which was set back since or lost its last
+ * writes. A program that goes on from here would tell another story under the same numbers.
  */
 function setBack(
   { spool, agentRuns, log }: { spool: Spool; agentRuns: AgentRuns; log: Log },
-  { run, epoch, written }: Held,
+  { run, epoch, everSent }: Held,
   seq: number,
 ): void {
-  log.error('spool.set-back', { run, epoch, coordinatorHas: seq, written })
+  log.error('spool.set-back', { run, epoch, coordinatorHas: seq, sent: everSent })
   spool.setBack(run, epoch, seq)
   const agentRun = agentRuns.find(run, epoch)
   // Its end is said when nothing of it is left.
   if (agentRun) return agentRun.end('setBack')
   const ending = { how: 'lost' as const, reason: LOST_REASONS.setBack }
   void spool.append(run, epoch, [['end', Date.now(), ending, 0]])
+}
+
+/**
+ * What an earlier process had taken and did not bring to an end died with it. Whether programs had begun is not known:
+ * a start is written down after it. Said after the first welcome: of entries that its disk has lost, the coordinator
+ * may have one under the number of this end.
+ */
+function reportKilled({ spool, killed, log }: { spool: Spool; killed: Placement[]; log: Log }): void {
+  const lost = killed.splice(0).filter(([run, epoch]) => spool.find(run, epoch)?.isEnded === false)
+  for (const [run, epoch] of lost) {
+    void spool.append(run, epoch, [['end', Date.now(), { how: 'lost', reason: LOST_REASONS.killed }, 0]])
+  }
+  spool.flush()
+  if (lost.length > 0) log.warn('runs.lost', { runs: lost.map(([run]) => run) })
 }
 
 /** Whoever waits for this hears of it: a step for its result to be safe, a process to be given up. */

@@ -1,25 +1,18 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { RunLimits } from '@windlass/shared/model/pool.ts'
 import { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { Offer } from '@windlass/shared/wire/agent.ts'
 import { z } from 'zod'
+import { folderMark } from '../os/folder-mark.ts'
 import { bootId, isAlive, markOf, readOrNothing, sinceBootMs } from '../os/process-id.ts'
-import type { ProcessMark } from '../os/process-id.ts'
 import { signal } from '../os/end-processes.ts'
 
 /** What the next agent needs in order to take a program back, if this one is killed while it executes. */
 export const ProgramRecord = z.object({
   boot: z.string(),
+  /** Mark of the folder in which this record was made. In a copy of it stand the programs of the original. */
+  folder: z.string(),
   process: z.object({ pid: z.int(), started: z.string() }),
   marker: z.string(),
   /** The user that it executes as, where that is not the agent's. */
@@ -47,6 +40,9 @@ export type Lease = z.output<typeof Lease>
 /** A lease in its file. Files of earlier versions have no `boot` and are ignored. */
 const SavedLease = Lease.extend({ boot: z.string() })
 
+/** A copy of its folder names the reaper of the original, whose programs nobody else would end. */
+const SavedReaper = z.object({ pid: z.int(), started: z.string(), boot: z.string(), folder: z.string() })
+
 /** What tells whether a lease that was written down still holds. */
 interface Machine {
   /** Milliseconds since its start, including sleep. */
@@ -59,7 +55,7 @@ interface Machine {
 export interface Records {
   /** Where a program and the next agent find each other. It is the program's to enter, and has no names in it but pipes. */
   rendezvous(marker: string): string
-  keep(record: Omit<ProgramRecord, 'boot'>): void
+  keep(record: Omit<ProgramRecord, 'boot' | 'folder'>): void
   forget(marker: string): void
   /** What ends the programs when nobody comes. */
   reaperIs(pid: number): void
@@ -77,7 +73,7 @@ const THIS_MACHINE: Machine = { sinceBootMs, boot: bootId }
 
 export function openRecords(folder: string, machine = THIS_MACHINE): Records {
   mkdirSync(folder, { recursive: true, mode: 0o711 })
-  const boot = machine.boot()
+  const here = { boot: machine.boot(), folder: folderMark(folder) }
   const fileOf = (marker: string) => path.join(folder, `${marker}${ENDS_WITH}`)
 
   function write(file: string, text: string): void {
@@ -87,19 +83,20 @@ export function openRecords(folder: string, machine = THIS_MACHINE): Records {
 
   return {
     rendezvous: (marker) => path.join(folder, marker),
-    keep: (record) => write(fileOf(record.marker), JSON.stringify({ ...record, boot } satisfies ProgramRecord)),
+    keep: (record) => write(fileOf(record.marker), JSON.stringify({ ...record, ...here } satisfies ProgramRecord)),
     forget(marker) {
       rmSync(fileOf(marker), { force: true })
       rmSync(path.join(folder, marker), { recursive: true, force: true })
     },
     reaperIs(pid) {
       try {
-        write(path.join(folder, REAPER_FILE), JSON.stringify(markOf(pid) ?? null))
+        const mark = markOf(pid)
+        write(path.join(folder, REAPER_FILE), JSON.stringify(mark ? { ...mark, ...here } : null))
       } catch {
         // The disk is full. Unknown to the next agent, it ends what it guards with its lease, and the runs begin anew.
       }
     },
-    leaseFrom: (lease) => write(path.join(folder, LEASE_FILE), JSON.stringify({ ...lease, boot })),
+    leaseFrom: (lease) => write(path.join(folder, LEASE_FILE), JSON.stringify({ ...lease, boot: here.boot })),
   }
 }
 
@@ -112,19 +109,21 @@ export interface Found {
 
 /**
  * Programs of an earlier agent that are still there and whose leases hold. Everything else that is recorded is removed. None where
- * the machine cannot tell one boot or process from another.
+ * the machine cannot tell one boot or process from another, or where the folder is a copy of theirs.
  */
 export function findPrograms(folder: string, machine = THIS_MACHINE): Found {
-  const boot = machine.boot()
+  const here = { boot: machine.boot(), folder: folderMark(folder) }
   const { data: said } = SavedLease.safeParse(parse(readOrNothing(path.join(folder, LEASE_FILE)) ?? ''))
-  const lease = said?.boot === boot ? { fromMs: said.fromMs, fenceMs: said.fenceMs } : NO_LEASE
+  const lease = said?.boot === here.boot ? { fromMs: said.fromMs, fenceMs: said.fenceMs } : NO_LEASE
   const all = recorded(folder)
   const holds = machine.sinceBootMs() < lease.fromMs + lease.fenceMs
-  const own = workspacesBeside(folder)
-  const programs = all.filter((record) => holds && isThere(record, boot) && path.dirname(record.workspace) === own)
+  const programs = all.filter((record) => holds && isOf(record, here) && isThere(record.process))
   for (const { marker } of all.filter((record) => !programs.includes(record))) openRecords(folder).forget(marker)
-  const reaper = parse(readOrNothing(path.join(folder, REAPER_FILE)) ?? 'null') as ProcessMark | null | undefined
-  return { programs, lease, endReaper: () => void (reaper && isAlive(reaper) && signal(-reaper.pid, 'SIGKILL')) }
+  const { data: reaper } = SavedReaper.safeParse(parse(readOrNothing(path.join(folder, REAPER_FILE)) ?? ''))
+  const endReaper = () => {
+    if (reaper && isOf(reaper, here) && isThere(reaper)) signal(-reaper.pid, 'SIGKILL')
+  }
+  return { programs, lease, endReaper }
 }
 
 function recorded(folder: string): ProgramRecord[] {
@@ -145,14 +144,14 @@ function recorded(folder: string): ProgramRecord[] {
   })
 }
 
-/** In a copy of a state folder stand the programs of the original, which are not for whoever starts there. */
-function workspacesBeside(folder: string): string {
-  const workspaces = path.join(path.dirname(folder), 'workspaces')
-  return existsSync(workspaces) ? realpathSync(workspaces) : workspaces
+type Origin = Pick<ProgramRecord, 'boot' | 'folder'>
+
+function isOf({ boot, folder }: Origin, here: Origin): boolean {
+  return boot !== '' && boot === here.boot && folder === here.folder
 }
 
-function isThere({ boot, process: mark }: ProgramRecord, now: string): boolean {
-  return boot !== '' && boot === now && mark.started !== '' && isAlive(mark)
+function isThere(mark: ProgramRecord['process']): boolean {
+  return mark.started !== '' && isAlive(mark)
 }
 
 function parse(text: string): unknown {

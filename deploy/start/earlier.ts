@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isAlive, markOf } from '@windlass/agent/os/process-id.ts'
-import { readMark } from '@windlass/agent/state-lock.ts'
+import { readMark } from '@windlass/agent/lock-holder.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Teller } from './tell.ts'
 

@@ -12,6 +12,8 @@ export interface Held {
   written: number
   /** The last entry handed to the connection of the moment. */
   sent: number
+  /** The last entry that any connection was handed, or that was there at the start. */
+  everSent: number
   acked: number
   isEnded: boolean
   /** The coordinator had more entries than were ever written here; nothing but the end follows these. */
@@ -49,7 +51,7 @@ export interface FrameMark {
 }
 
 export function newHeld(run: string, epoch: number): Held {
-  const counts = { written: 0, sent: 0, acked: 0, backlog: 0 }
+  const counts = { written: 0, sent: 0, everSent: 0, acked: 0, backlog: 0 }
   return {
     run,
     epoch,

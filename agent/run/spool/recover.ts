@@ -25,6 +25,7 @@ export async function recoverSpool(
     // Files are removed in order, and only when all in them is acknowledged: what stands in none of them was.
     if (held.parts.length === 0) held.acked = held.written
     held.sent = held.acked
+    held.everSent = held.written
     for (const { segment } of held.parts) needed.need(segment)
   }
 }

@@ -239,7 +239,7 @@ class SpoolInFiles implements Spool {
     if (!held) return
     this.#forget(held)
     this.#forgotten += openLine(run, epoch, seq + 1, false)
-    const after = { ...newHeld(run, epoch), written: seq, sent: seq, acked: seq, isSetBack: true }
+    const after = { ...newHeld(run, epoch), written: seq, sent: seq, everSent: seq, acked: seq, isSetBack: true }
     this.#known.set(keyOf(run, epoch), after)
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
@@ -14,6 +14,7 @@ import type { HostIsolation, IsolationPlan } from '../../isolation/plan.ts'
 import { probeIsolation } from '../../isolation/probe.ts'
 import { lockUids, LOCKS } from '../../isolation/uid-lock.ts'
 import { asUser } from '../../isolation/uids.ts'
+import { folderMark } from '../../os/folder-mark.ts'
 import { markOf } from '../../os/process-id.ts'
 import { uidsOf } from '../../os/process-table.ts'
 import { anAgent } from '../_kit/an-agent.ts'
@@ -189,6 +190,24 @@ test('users that have processes are not taken, unless they were taken by this ag
   assert.ok(other.first > uids.last || other.last < uids.first, `${uids.first}, and ${other.first}`)
 })
 
+test('a copy of the state folder does not get the users of the original, whose programs it would end', async (t) => {
+  const why = await unreachable(t)
+  if (why) return t.skip(why)
+  const home = await aHome(t, 0o755)
+  await mkdir(home)
+  const { isolation, lock } = await takeUsers(WANTED, { home })
+  const { uids } = isolation
+  assert.ok(uids && lock)
+  await lock.release()
+  await aProcess(t, uids.first)
+  const copy = `${home}-copy`
+  await cp(home, copy, { recursive: true })
+  const ofCopy = (await settleUsers(WANTED, { home: copy })).uids
+  assert.ok(ofCopy)
+  assert.ok(ofCopy.first > uids.last || ofCopy.last < uids.first, `${uids.first}, and ${ofCopy.first}`)
+  assert.deepEqual((await settleUsers(WANTED, { home })).uids, uids)
+})
+
 test('what was taken before the machine was started anew counts for nothing', async (t) => {
   const why = await unreachable(t)
   if (why) return t.skip(why)
@@ -199,7 +218,7 @@ test('what was taken before the machine was started anew counts for nothing', as
   const { uids } = isolation
   assert.ok(uids)
   await aProcess(t, uids.first)
-  await writeFile(path.join(home, 'uids'), `${uids.first}-${uids.last} another-boot\n`)
+  await writeFile(path.join(home, 'uids'), `${uids.first}-${uids.last} another-boot ${folderMark(home)}\n`)
   assert.notDeepEqual((await settleUsers(WANTED, { home })).uids, uids)
 })
 

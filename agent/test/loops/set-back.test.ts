@@ -1,10 +1,13 @@
 // The machine of an agent is set back, or loses what it had written last: the coordinator has more than the agent.
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { after, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
-import { isGone } from '@windlass/shared/test/_kit/processes.ts'
-import { until } from '@windlass/shared/test/_kit/until.ts'
+import { isGone, untilGone } from '@windlass/shared/test/_kit/processes.ts'
+import { until, untilPolled } from '@windlass/shared/test/_kit/until.ts'
+import { textIn } from '../_kit/text-in.ts'
 import { aFolder, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { FakeCoordinator, linesOf, type FakePlacement } from '../_kit/fake-coordinator.ts'
@@ -18,7 +21,17 @@ const LOST = { how: 'lost', reason: LOST_REASONS.setBack }
 
 after(endAgentProcesses)
 
-async function aRun(t: TestContext) {
+/** Says three lines, and more when there is a file `more` in its workspace. */
+const QUIET = `
+  const { existsSync } = process.getBuiltinModule('node:fs')
+  for (let n = 1; n <= 3; n++) console.log(process.pid + ' ' + n)
+  while (!existsSync('more')) await new Promise((resolve) => setTimeout(resolve, 20))
+  for (let n = 1; ; n++) {
+    console.log('more ' + n)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }`
+
+async function aRun(t: TestContext, program = TICKS, lines = 6) {
   const fake = await FakeCoordinator.start()
   const { folder, remove } = await aFolder()
   t.after(async () => {
@@ -27,8 +40,8 @@ async function aRun(t: TestContext) {
     await remove()
   })
   const agent = await anAgentProcess(fake.url, folder)
-  const placement = fake.offer(await aProgram(TICKS))
-  await until('some lines', () => linesOf(placement).length > 5)
+  const placement = fake.offer(await aProgram(program))
+  await until('some lines', () => linesOf(placement).length >= lines)
   const pid = Number(linesOf(placement)[0]?.split(' ')[0])
   return { fake, folder, agent, placement, pid }
 }
@@ -56,3 +69,37 @@ test('an agent that was killed with its machine says what was lost', async (t) =
   assert.deepEqual(await fake.ending(placement), LOST)
   assert.equal(placement.entries.length, had + 1)
 })
+
+/** One entry that the disk of the agent has lost. */
+const hasOneMore = ({ entries }: FakePlacement): number => entries.push(entries.at(-1)!)
+
+test('a program says more while its agent has no connection, and that is not mixed with what was lost', async (t) => {
+  const { fake, folder, placement, pid } = await aRun(t, QUIET, 3)
+  fake.mute.add('hello')
+  fake.cut()
+  const had = hasOneMore(placement)
+  writeFileSync(`/proc/${pid}/cwd/more`, '')
+  await untilPolled('more is written', () => textIn(path.join(folder, 'spool')).includes('more 3'))
+  fake.mute.delete('hello')
+  fake.cut()
+  assert.deepEqual(await fake.ending(placement), LOST)
+  assert.equal(placement.entries.length, had + 1)
+})
+
+for (const starts of [1, 2])
+  test(`a power cut took one entry and the program: the loss is told after ${starts} starts`, async (t) => {
+    const { fake, folder, agent, placement, pid } = await aRun(t, QUIET, 3)
+    await agent.kill('SIGKILL')
+    process.kill(-pid, 'SIGKILL')
+    await untilGone('the program', pid)
+    const had = hasOneMore(placement)
+    if (starts > 1) {
+      // Nobody hears the first of them.
+      fake.mute.add('hello')
+      await (await anAgentProcess(fake.url, folder)).kill('SIGKILL')
+      fake.mute.delete('hello')
+    }
+    await anAgentProcess(fake.url, folder)
+    assert.deepEqual(await fake.ending(placement), LOST)
+    assert.equal(placement.entries.length, had + 1)
+  })

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
+import { isGone } from '@windlass/shared/test/_kit/processes.ts'
 import { markOf, sinceBootMs } from '../../os/process-id.ts'
 import { findPrograms, openRecords, type ProgramRecord } from '../../takeover/records.ts'
 
@@ -16,7 +18,7 @@ function aFolder(t: TestContext): string {
   return folder
 }
 
-function aRecord(pid: number, more: Partial<ProgramRecord> = {}): Omit<ProgramRecord, 'boot'> {
+function aRecord(pid: number, more: Partial<ProgramRecord> = {}): Omit<ProgramRecord, 'boot' | 'folder'> {
   return {
     process: markOf(pid)!,
     marker: 'prefix.1',
@@ -64,7 +66,7 @@ test('what an agent keeps of a program is found by the next one, as long as the 
   records.leaseFrom(LEASE())
   const found = findPrograms(folder)
   assert.deepEqual(
-    found.programs.map(({ boot: _, ...rest }) => rest),
+    found.programs.map(({ boot: _, folder: _folder, ...rest }) => rest),
     [record],
   )
   records.leaseFrom({ fromMs: sinceBootMs() - 10_001, fenceMs: 10_000 })
@@ -89,12 +91,32 @@ test('a process that is gone, and another one of its number, are not found', has
   assert.deepEqual(findPrograms(folder).programs, [])
 })
 
-test('programs of another state folder, of which this one is a copy, are not found', hasProc, (t) => {
+test('a copy of a state folder leaves the programs and the reaper to the original', hasProc, async (t) => {
   const folder = aFolder(t)
   const records = openRecords(folder)
+  const reaper = spawn('sleep', ['300'], { detached: true, stdio: 'ignore' })
+  const exited = once(reaper, 'exit')
+  t.after(() => reaper.kill('SIGKILL'))
   records.leaseFrom(LEASE())
-  records.keep(aRecord(process.pid, { workspace: '/elsewhere/workspaces/1' }))
-  assert.deepEqual(findPrograms(folder).programs, [])
+  records.keep(aRecord(process.pid))
+  records.reaperIs(reaper.pid!)
+  const copy = path.join(aFolder(t), 'lives')
+  cpSync(folder, copy, { recursive: true })
+  const found = findPrograms(copy)
+  assert.deepEqual(found.programs, [])
+  found.endReaper()
+  // In the place of the original too, when that was moved.
+  const moved = path.join(aFolder(t), 'lives')
+  renameSync(folder, moved)
+  renameSync(copy, folder)
+  findPrograms(folder).endReaper()
+  renameSync(folder, copy)
+  renameSync(moved, folder)
+  assert.ok(!isGone(reaper.pid!))
+  const original = findPrograms(folder)
+  assert.equal(original.programs.length, 1)
+  original.endReaper()
+  assert.deepEqual(await exited, [null, 'SIGKILL'])
 })
 
 test('of another boot nothing is found', hasProc, (t) => {

@@ -17,7 +17,11 @@ export function rejoin(own: Session): void {
   const { folder, waitMs } = own.start.rejoin ?? { folder: undefined, waitMs: 0 }
   // What it has started cannot be told from what is left of others: the next agent ends that.
   if (folder === undefined || mayHaveStartedOthers()) return process.reallyExit(1)
-  while (!tellAgain(own, awaitLines(folder, waitMs))) {
+  for (;;) {
+    const lines = awaitLines(folder, waitMs)
+    // Its worker threads go on meanwhile.
+    if (mayHaveStartedOthers()) return process.reallyExit(1)
+    if (tellAgain(own, lines)) return
     // That one is gone as well.
   }
 }

@@ -13,10 +13,12 @@ function faultsOfOthers(): number {
 /** What became this process by `exec` may have started some before. */
 const before = orNothing(faultsOfOthers)
 
-/** Whether the program may have started processes. Many load `child_process`, as cloud SDKs do, and start none. */
+/**
+ * Whether the program may have started processes. Many load `child_process`, as cloud SDKs do, and start none; and what
+ * its worker threads load is not seen here.
+ */
 export function mayHaveStartedOthers(): boolean {
-  if (!process.moduleLoadList.includes(LOADED)) return false
-  return orNothing(() => faultsOfOthers() === before && !hasChildren()) !== true
+  return orNothing(() => faultsOfOthers() !== before || hasChildren()) ?? process.moduleLoadList.includes(LOADED)
 }
 
 /** Living ones, and those that nobody has waited for yet. */

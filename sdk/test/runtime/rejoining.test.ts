@@ -9,6 +9,10 @@ import { aHost, type Host, opened } from './host-process.ts'
 const WAIT_MS = 20_000
 const PROCESSES = `process.getBuiltinModule('node:child_process')`
 
+const WORKER = `const { Worker } = process.getBuiltinModule('node:worker_threads')
+  const worker = new Worker("require('node:child_process').execFileSync('true')", { eval: true })
+  await new Promise((resolve) => worker.once('exit', resolve))`
+
 async function rendezvous(t: TestContext): Promise<string> {
   const folder = await fs.mkdtemp(path.join(os.tmpdir(), 'windlass-rejoin-'))
   t.after(() => fs.rm(folder, { recursive: true, force: true }))
@@ -96,6 +100,7 @@ for (const [what, body, more] of [
   ['that was given nowhere to wait', `await sleep('1h')`, {}],
   ['that has started another', `${PROCESSES}.execFileSync('true')\nawait sleep('1h')`, { waitMs: WAIT_MS }],
   ['whose other process lives', `${PROCESSES}.spawn('sleep', ['1'])\nawait sleep('1h')`, { waitMs: WAIT_MS }],
+  ['whose worker thread has started another', `${WORKER}\nawait sleep('1h')`, { waitMs: WAIT_MS }],
   ['for which nobody comes in time', `await sleep('1h')`, { waitMs: 50 }],
 ] as const)
   test(`a program ${what} ends when its agent is gone`, async (t) => {

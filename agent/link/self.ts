@@ -1,5 +1,6 @@
 import { PROTOCOL_NAME, type AgentFrame, type AgentSettings } from '@windlass/shared/wire/agent.ts'
 import type { ThisStart } from '../instance.ts'
+import { uptimeMs } from '../os/process-id.ts'
 import type { Facts } from '../facts.ts'
 import type { Slots } from '../run/slots.ts'
 import type { Spool } from '../run/spool/spool.ts'
@@ -29,6 +30,10 @@ export function createSelf({ start, facts, slots, spool, settings }: SelfParts):
     const fenceMs = settings()?.fenceMs
     return fenceMs === undefined ? {} : { fenceMs }
   }
+  const bootAge = () => {
+    const age = uptimeMs()
+    return age === undefined ? {} : { bootAgeMs: Math.floor(age) }
+  }
   return {
     hello() {
       sent = now()
@@ -39,7 +44,7 @@ export function createSelf({ start, facts, slots, spool, settings }: SelfParts):
         instance: start.instance,
         facts: facts.current(),
       }
-      return { t: 'hello', ...about, holds: spool.holds(), ...fence() }
+      return { t: 'hello', ...about, holds: spool.holds(), ...fence(), ...bootAge() }
     },
     heartbeat(n) {
       const before = sent

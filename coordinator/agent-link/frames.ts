@@ -77,8 +77,20 @@ function isHello(frame: Record<string, unknown>): boolean {
   if (protocol === undefined) return false
   if (protocol < OLDEST_PROTOCOL || protocol > PROTOCOL) return true
   if (!isText(frame.version, 64) || frame.version.includes('\0')) return false
-  return isInt(frame.slots, 1, MOST_SLOTS) && isHolds(frame.holds) && isInstance(frame.instance) && saysOfItself(frame)
+  return (
+    isInt(frame.slots, 1, MOST_SLOTS) &&
+    isHolds(frame.holds) &&
+    isInstance(frame.instance) &&
+    isBoot(frame) &&
+    saysOfItself(frame)
+  )
 }
+
+/** A century. */
+const MOST_BOOT_AGE_MS = 100 * 366 * 86_400_000
+
+const isBoot = ({ bootAgeMs }: Record<string, unknown>) =>
+  bootAgeMs === undefined || isInt(bootAgeMs, 0, MOST_BOOT_AGE_MS)
 
 function isHeartbeat(frame: Record<string, unknown>): boolean {
   if (!isInt(frame.n, 0) || !isHolds(frame.holds)) return false

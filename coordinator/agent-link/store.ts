@@ -11,6 +11,8 @@ export interface Hello {
   facts?: AgentFacts | undefined
   /** The silence after which it ends its programs, if it says so. */
   fenceMs?: number | undefined
+  /** How long ago its machine was started, if it says so. */
+  bootAgeMs?: number | undefined
 }
 
 export interface Entered {
@@ -38,8 +40,9 @@ export interface Entered {
  * statement, so that of two that come at once the second sees the first. A start that does not know the one before it
  * is a copy. So is one on another machine, unless the one before was stopped and executes nothing, or has been silent
  * for longer than its lease, and than those of its runs: then its folder was moved. A machine that was started anew may
- * have given the disk of the folder another number: nothing of the boot before executes there. Where one of the two has
- * no name, nobody can tell a copy: it is let in when the one before has left and executes nothing.
+ * have given the disk of the folder another number: nothing of the boot before executes there. A clone of it says the
+ * same, but its original was heard of since. Where one of the two has no name, nobody can tell a copy: it is let in
+ * when the one before has left and executes nothing.
  */
 export async function enter(
   db: Sql,
@@ -47,7 +50,7 @@ export async function enter(
   hello: Hello,
   { leaseMs, fenceMs }: { leaseMs: number; fenceMs: number },
 ): Promise<Entered | undefined> {
-  const { protocol, version, slots, instance, facts, fenceMs: obeyedMs = null } = hello
+  const { protocol, version, slots, instance, facts, fenceMs: obeyedMs = null, bootAgeMs = null } = hello
   const known = instance ? [instance.id, ...instance.previous] : []
   const [row] = await db<Entered[]>`
     with before as (
@@ -60,6 +63,10 @@ export async function enter(
                select from runner_intake i
                where i.runner_id = runners.id and i.state = 'draining' and i.by_kind = 'agent'
              ) as was_stopped,
+             -- Whoever was heard after this machine was started is on another one.
+             (
+               greatest(last_heartbeat_at, last_poll_at) > now() - ${bootAgeMs}::float8 * interval '1 millisecond'
+             ) is not true as is_of_before,
              (
                greatest(last_heartbeat_at, last_poll_at)
                  > now() - greatest(${leaseMs}::float8, told_fence_ms) * interval '1 millisecond'
@@ -96,7 +103,9 @@ export async function enter(
               when ${instance !== undefined} and b.instance <> all(${known}) then false
               when ${!instance} or b.instance_host is null then not b.executes and (b.has_left or not b.is_heard)
               else b.instance_host = ${instance?.host ?? ''}
-                or b.instance_folder = ${instance?.folder ?? null} and b.instance_boot <> ${instance?.boot ?? ''}
+                  and (b.instance_boot is not distinct from ${instance?.boot ?? ''} or b.is_of_before)
+                or b.instance_folder = ${instance?.folder ?? null}
+                  and b.instance_boot <> ${instance?.boot ?? ''} and b.is_of_before
                 or not b.executes and (b.has_left and b.was_stopped or not b.is_heard)
             end
       returning extract(epoch from clock_timestamp()) * 1000 as at, r.connection

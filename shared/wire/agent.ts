@@ -177,6 +177,8 @@ export type AgentFrame =
       facts?: AgentFacts
       /** After how long a silence it stops its runs, as it was last told. */
       fenceMs?: number
+      /** How long ago its machine was started. What was heard of its runner since then comes from another machine. */
+      bootAgeMs?: number
     }
   | { t: 'accept'; runs: Placement[] }
   /** Offers that it will not accept after all: they go back at once, and it is not to blame. */

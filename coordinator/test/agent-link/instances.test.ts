@@ -50,9 +50,9 @@ async function silence({ id }: TestAgent): Promise<void> {
     where id = ${id}`
 }
 
-async function isRefused(agent: TestAgent, instance: Instance): Promise<void> {
+async function isRefused(agent: TestAgent, instance: Instance, more: Parameters<typeof aHello>[0] = {}): Promise<void> {
   const link = await agent.dial()
-  link.send(aHello({ instance }))
+  link.send(aHello({ ...more, instance }))
   const { code, message } = await link.next('refused')
   assert.equal(code, 'REPLACED')
   assert.match(message, /copy or a backup.*registration token of its own/)
@@ -122,7 +122,7 @@ test('a moved folder is welcomed at once when its agent was stopped, and has to 
   assert.equal(await intakeOf(agent), 'open')
 })
 
-test('a machine that was started anew may have given the folder another disk', async () => {
+test('a machine that was started anew may have given the folder another disk, and is no clone of it', async () => {
   const [folder, host] = ['folder', 'a disk of this number']
   const { agent, instance } = await started(anInstance({ folder, host, boot: 'one' }))
   await aRun(c, { workflow: 'any' })
@@ -130,7 +130,10 @@ test('a machine that was started anew may have given the folder another disk', a
   const next = anInstance({ previous: [instance.id], folder, boot: 'two' })
   await isRefused(agent, { ...next, boot: 'one' })
   await isRefused(agent, { ...next, folder: 'a copy' })
-  await agent.connect([], { instance: next })
+  const minuteAgo = { instance: next, bootAgeMs: 60_000 }
+  await isRefused(agent, next, minuteAgo)
+  await isRefused(agent, { ...next, host }, minuteAgo)
+  await agent.connect([], { instance: next, bootAgeMs: 0 })
   assert.equal((await runOf(c, run)).lost?.what, 'host')
   await c.call(ops.runs.cancel, { run })
 })

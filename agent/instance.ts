@@ -4,6 +4,7 @@ import path from 'node:path'
 import { z } from 'zod'
 import type { Instance } from '@windlass/shared/wire/agent.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
+import { thisHolder } from './lock-holder.ts'
 import { bootId, readOrNothing } from './os/process-id.ts'
 import { writePrivately } from './write-privately.ts'
 
@@ -80,7 +81,7 @@ function read(file: string): InstanceFile | undefined {
   }
 }
 
-/** Containers often have none. */
+/** Containers often have none, or that of their image. */
 const machineId = () => (readOrNothing('/etc/machine-id') ?? readOrNothing('/var/lib/dbus/machine-id') ?? '').trim()
 
 /** The machine and the folder: a copy has another inode, and mostly another machine. */
@@ -91,8 +92,10 @@ export async function hostOf(home: string): Promise<string> {
 
 /** What of that stays after another boot. Without the machine it says too little: each volume begins with the same inode. */
 async function folderOf(home: string): Promise<string | undefined> {
+  const machine = thisHolder()?.machine
+  if (!machine) return undefined
   const { ino } = await stat(home, { bigint: true })
-  return machineId() === '' ? undefined : digest(`${machineId()}/${ino}`)
+  return digest(`${machine}/${ino}`)
 }
 
 function digest(text: string): string {

@@ -134,8 +134,8 @@ function isCopy({ instance }: Hello, before: store.Entered): boolean {
 }
 
 /** It knows the one before it, which has gone, but perhaps not for good: neither is a copy yet. */
-function mayBeMoved({ instance }: Hello, { hasLeft, instance: before }: store.Entered): boolean {
-  return instance !== undefined && hasLeft && [instance.id, ...instance.previous].includes(before ?? '')
+function mayBeMoved({ instance }: Hello, { hasLeft, isHeard, instance: before }: store.Entered): boolean {
+  return instance !== undefined && (hasLeft || !isHeard) && [instance.id, ...instance.previous].includes(before ?? '')
 }
 
 /** It comes again by itself, as after any end that was not meant for good. */

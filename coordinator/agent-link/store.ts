@@ -25,6 +25,8 @@ export interface Entered {
   instance: string | null
   /** Its connection has ended, as far as is known. */
   hasLeft: boolean
+  /** It was heard within its lease. */
+  isHeard: boolean
   /** Null as well while one without a name speaks for the runner. */
   instanceHost: string | null
   /** The start that the database was last reconciled with; null: none yet, or it had no name. */
@@ -111,7 +113,7 @@ export async function enter(
       returning extract(epoch from clock_timestamp()) * 1000 as at, r.connection
     )
     select entered.at is not null as is_in, entered.at::float8 as at, told_fence_ms, instance, instance_host, has_left,
-           reconciled_instance, reconciled_boot, reconciled_process,
+           reconciled_instance, reconciled_boot, reconciled_process, is_heard,
            coalesce(entered.connection, before.connection) as connection
     from before
     left join entered on true`
@@ -132,7 +134,8 @@ export async function noteReconciled(db: Db, id: RunnerId, instance: Instance | 
     update runners
     set reconciled_instance = ${start}, reconciled_boot = ${boot}, reconciled_process = ${process}
     where id = ${id}
-      and case when instance_host is null then null else instance end is not distinct from ${start}`
+      and case when instance_host is null then null else instance end is not distinct from ${start}
+      and instance_process is not distinct from ${process}`
 }
 
 /** Raises the longest fence that the agent may believe in, before the agent is told. Returns the stored value. */

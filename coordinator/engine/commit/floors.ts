@@ -8,8 +8,7 @@ import * as store from '../store/floors.ts'
  * Where looks for timers and runs begin. While somebody reads the database in one snapshot, as pg_dump does for hours,
  * PostgreSQL cannot take away the index entries of what came and went since: each look that begins at the head passes
  * over all of them. So when looks are slow, it is looked once from the very beginning, beside the others; these begin
- * where that found the first. It is looked so again every ten
- * seconds, for what nobody foresaw.
+ * where that found the first. It is looked so again every ten seconds, for what nobody foresaw.
  */
 export interface Floors {
   timers: TimerFloor
@@ -86,7 +85,7 @@ export function openFloors({ db, log }: { db: Db; log: Log }): Floors {
   }
 }
 
-/** No transaction that sets a timer takes longer. */
+/** Hardly a transaction that sets a timer takes longer; what it sets is found with the next look from the beginning. */
 const SETTING_MS = 60_000
 /** What is due later is above each floor that a look under way may find: they lie further back. */
 const PAST_MS = 10_000

@@ -178,8 +178,8 @@ export async function enterLater(tx: Tx, runs: readonly { id: RunId; inMs: numbe
 export async function putOff(db: Db, timers: readonly DueTimer[], ms: number): Promise<void> {
   await db`
     update timers t
-    set due_at = now() + ${ms} * interval '1 millisecond' + m.place * interval '1 microsecond'
-    from ${unnest(db, 'm', timers, { runId: 'text', kind: 'text', n: 'int', place: ['int', (_, i) => i] })}
+    set due_at = now() + ${ms} * interval '1 millisecond' + m.nth * interval '1 microsecond'
+    from ${unnest(db, 'm', timers, { runId: 'text', kind: 'text', n: 'int', nth: ['int', (_, i) => i] })}
     where t.run_id = m.run_id and t.kind = m.kind and t.n = m.n`
 }
 

@@ -34,7 +34,7 @@ export async function repair(deps: RepairDeps, ids: string[]): Promise<Finding[]
     }
     await store.dropStrays(tx, findings)
     // What is restored may have been due long ago.
-    deps.floors.timers.lower(-Infinity)
+    if (findings.some(({ kind }) => kind === 'timer_missing')) deps.floors.timers.lower(-Infinity)
     await restore(tx, findings)
     return { moved: touched, answer: findings }
   })

@@ -40,12 +40,28 @@ const SLACK = '30 seconds'
 export const fromFloor = (db: Db, floor: number) =>
   db`due_at >= least(to_timestamp(${floor}::float8 / 1000), now() - ${SLACK}::text::interval)`
 
-/** When the first timer is due, or could be that is set by now. Looks at all that are due, and all that were. */
+/**
+ * When the first timer is due, or could be that is set by now. Looks at all that were due, org by org: before
+ * PostgreSQL 18 the index would be read from end to end otherwise, with all that is due some day.
+ */
 export async function firstDue(db: Db): Promise<number> {
   const [row] = await db<[{ at: number }]>`
-    select extract(epoch from coalesce(min(due_at), now() - ${SLACK}::text::interval))::float8 * 1000 as at
-    from timers
-    where due_at < now() - ${SLACK}::text::interval`
+    with recursive orgs as (
+      (select org_id from timers order by org_id limit 1)
+      union all
+      select (select t.org_id from timers t where t.org_id > o.org_id order by t.org_id limit 1)
+      from orgs o
+      where o.org_id is not null
+    )
+    select extract(epoch from coalesce(min(f.due_at), now() - ${SLACK}::text::interval))::float8 * 1000 as at
+    from orgs o
+    cross join lateral (
+      select due_at
+      from timers
+      where org_id = o.org_id and due_at < now() - ${SLACK}::text::interval
+      order by due_at
+      limit 1
+    ) f`
   // The fraction of a millisecond may have been rounded.
   return Math.floor(row.at) - 1
 }

@@ -59,12 +59,17 @@ function queueOf({ payload }: Pick<NewJob<keyof Jobs>, 'payload'>): string | nul
   return about && 'orgId' in about ? about.orgId : null
 }
 
+/** The second one sees the job that was begun in the moment of the first. */
+const TRIES = 5
+
 /** Adds jobs inside a transaction: they exist exactly if the transaction is committed. */
 export async function enqueue<J extends keyof Jobs>(tx: Tx, name: J, jobs: readonly NewJob<J>[]): Promise<void> {
-  for (let left = jobs; left.length > 0;) {
+  let left = jobs
+  for (let tries = 0; tries < TRIES && left.length > 0; tries++) {
     const keys = await addThese(tx, name, left)
     left = left.filter(({ key }) => keys.has(key))
   }
+  if (left.length > 0) throw new Error(`${name} could not be added: ${left.map(({ key }) => key).join(', ')}`)
 }
 
 /**

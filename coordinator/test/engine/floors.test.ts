@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { newId } from '@windlass/shared/ids.ts'
+import { newId, type RunId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { type Database, type Db, openDatabase } from '../../db/client.ts'
@@ -77,6 +77,30 @@ async function whileDumped(act: () => Promise<void>): Promise<void> {
     await dump.close()
   }
 }
+
+test('taking timers reads those alone, however many came due since the planner looked', async () => {
+  const ids = Array.from({ length: GONE }, (_, n) => `run_due_${n}`)
+  try {
+    await db`
+      insert into timers (run_id, org_id, kind, n, due_at)
+      select id, ${orgId}, 'sleep', 1, now() + interval '1 hour' from unnest(${ids}::text[]) id`
+    await db`analyze timers`
+    const some = ids.slice(0, 200).map((id) => ({ runId: id as RunId, kind: 'sleep' as const, n: 1 }))
+    const indexes = async (): Promise<unknown[]> => {
+      explained.take()
+      await observed.db.begin((tx) => timers.take(tx, some))
+      await observed.db`show timezone`
+      const of = (node: PlanNode): unknown[] => [node['Index Name'], ...(node.Plans ?? []).flatMap(of)]
+      return explained.take().flatMap(({ plan }) => of(plan))
+    }
+    // A plan is kept, and is made while none of them is due.
+    assert.ok((await indexes()).length > 0)
+    await db`update timers set due_at = now() - interval '1 s' where org_id = ${orgId}`
+    assert.deepEqual((await indexes()).filter(Boolean), ['timers_pkey'])
+  } finally {
+    await db`delete from timers`
+  }
+})
 
 test('what came and went while an old snapshot is held is passed over by nobody', async () => {
   await whileDumped(async () => {

@@ -228,6 +228,11 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '55P03'
 }
 
+/** A statement took longer than the session allows, or an operator ended it: nothing was done. */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '57014'
+}
+
 /** Two transactions waited for each other and this one was chosen to give way: nothing of it stays, so it may run again. */
 export function isDeadlock(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '40P01'

@@ -3,7 +3,7 @@ import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Config } from '../../config.ts'
 import type { Versions } from '../../workflows/targets.ts'
-import { isLockTimeout, mayPass, type Tx } from '../../db/client.ts'
+import { isLockTimeout, isStatementTimeout, mayPass, type Tx } from '../../db/client.ts'
 import { type TimedOut, timeOutQuestions } from './questions.ts'
 import { type CancelDeps, setStopDeadlines } from './cancel.ts'
 import { moveRuns } from './move-runs.ts'
@@ -52,9 +52,11 @@ async function fireOrPutOff(deps: FireDeps, due: store.Upcoming[], isLimited: bo
     await fire(deps, due, isLimited)
   } catch (error) {
     if (isLockTimeout(error)) return putOffLocked(deps, due, isLimited)
-    if (mayPass(error)) throw error
+    // What takes too long at once takes as long the next time. Halves find it in few tries.
+    if (mayPass(error) && !isStatementTimeout(error)) throw error
     if (due.length > 1) {
-      for (const timer of due) await fireOrPutOff(deps, [timer], isLimited)
+      const middle = due.length >> 1
+      for (const half of [due.slice(0, middle), due.slice(middle)]) await fireOrPutOff(deps, half, isLimited)
       return
     }
     deps.log.error('timer.failed', { ...due[0], error })

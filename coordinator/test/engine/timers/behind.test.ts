@@ -50,6 +50,7 @@ test('sleeps do not wait for large default answers', async () => {
     update timers
     set due_at = now() - case kind when 'input' then interval '1 minute' else interval '1 second' end
     where run_id = any(${[...asks, own.run, others.run]}) and kind in ('input', 'sleep')`
+  loud!.c.deps.floors.timers.lower(Date.now() - 120_000)
   loud!.c.deps.timers.expect(0)
   await untilPolled('all are over', async () => {
     const open = await db`select from journal where run_id = any(${[...asks, own.run, others.run]}) and state = 'open'`
@@ -73,6 +74,7 @@ test('runs with longer journals do not wait until all shorter ones of another or
     insert into timers (run_id, org_id, kind, n, due_at)
     select id, org_id, 'wall-timeout', 0, now() - interval '1 minute' from runs where id = any(${[...many, one]})
     on conflict (run_id, kind, n) do update set due_at = excluded.due_at`
+  deps.floors.timers.lower(Date.now() - 120_000)
   deps.timers.expect(0)
   await untilPolled('all have ended', async () => {
     const ended = await db`select from runs where id = any(${[...many, one]}) and finished_at is not null`

@@ -103,32 +103,6 @@ test('large default answers that are due at once are given a few at a time', asy
   await link.report(offer, 13, goesOn(), end(returned(null), 1))
 })
 
-test('a timer that cannot be fired does not hold up those behind it, and is tried again later', async (t) => {
-  t.mock.method(process.stderr, 'write', () => true)
-  await aRun(c, { workflow: 'any' })
-  const offer = await takeNext(agent, link)
-  const [broken] = await c.db<{ versionId: string }[]>`select version_id from runs where id = ${offer.run}`
-  await c.db`update runs set version_id = 'ver_gone' where id = ${offer.run}`
-  await c.db`
-    insert into timers (run_id, org_id, kind, due_at)
-    values (${offer.run}, ${c.orgId}, 'wall-timeout', now() - interval '1 minute')`
-  await aRun(c, { workflow: 'any' })
-  const behind = await takeNext(agent, link)
-  await link.report(behind, 2, sleeps(1, 0), parked('sleep'))
-  assert.equal((await wakeOf(link, behind)).completions.length, 1)
-  const later = await until('the broken timer to be put off', async () => {
-    const [row] = await c.db<
-      { isLater: boolean }[]
-    >`select due_at > now() as is_later from timers where run_id = ${offer.run}`
-    return row!.isLater
-  })
-  assert.equal(later, true)
-  await c.db`update runs set version_id = ${broken!.versionId} where id = ${offer.run}`
-  await link.report(behind, 4, goesOn(), end(returned(null), 1))
-  await link.report(offer, 2, end(returned(null), 1))
-  assert.equal((await runOf(c, offer.run)).status, 'completed')
-})
-
 test('a runner hears once of all its runs whose time is over, and timers of others do not wait for that', async () => {
   const offers = []
   for (let i = 0; i < 3; i++) {

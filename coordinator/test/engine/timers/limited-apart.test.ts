@@ -38,6 +38,7 @@ for (const what of ['throttle', 'concurrency'] as const)
       update timers
       set due_at = now() - case when run_id = ${ours.id} then interval '1 minute' else interval '1 second' end
       where run_id in (${ours.id}, ${other.id}) and kind = 'enqueue'`
+    c.deps.floors.timers.lower(Date.now() - 120_000)
     const isQueued = async (id: string) => (await c.db`select from run_queue where run_id = ${id}`).length === 1
     await untilPolled('the run of the other org', () => isQueued(other.id))
     assert.equal(await isQueued(ours.id), false)

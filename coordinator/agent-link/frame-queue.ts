@@ -2,6 +2,7 @@ import { probe } from '@windlass/shared/probe.ts'
 import type { Pace } from '../limits/pace.ts'
 import { createFifo } from '../db/fifo.ts'
 import { type Part, partOf } from '@windlass/shared/wire/parts.ts'
+import { POLICY } from './close-codes.ts'
 import { saysEntries } from './frames.ts'
 import { addTo, isTooMuchOfOrg, isTooMuchOfOthers, isTooMuchOfRunner, newLoad } from './backlog.ts'
 import { UnfinishedFrame } from './unfinished-frame.ts'
@@ -44,8 +45,6 @@ export interface FrameQueues {
 const MOST_WEIGHT = { runner: 8000, org: 16_000 }
 /** Number of characters that count like one more entry, as in a commit. */
 const CHARS_PER_WEIGHT = 4096
-/** WebSocket close code of RFC 6455: the sender breaks the rules. */
-const POLICY = 1008
 const TOO_MUCH = 'more was sent than may wait for its answer'
 /** Of a part that is not the last one; ours have 64 Ki. */
 const LEAST_PART_CHARS = 32 * 1024

@@ -1,5 +1,6 @@
 import { pause } from '@windlass/shared/time.ts'
 import type { Pace } from '../limits/pace.ts'
+import { TRY_AGAIN } from './close-codes.ts'
 import { isTooMuchOfOrg, newLoad } from './backlog.ts'
 
 /** The frames of one connection that wait. */
@@ -19,8 +20,6 @@ export const SMALL_CHARS = 16 * 1024
 const TURN_CHARS = 64 * 1024
 /** A piece that took longer than this is followed by a rest of the same length: an org has half of the event loop. */
 const SHORT_MS = 1
-/** RFC 6455's for a server that cannot at present. */
-const TRY_AGAIN = 1013
 const TOO_MUCH = 'the agents of this org have sent more than may wait; connect again'
 
 /** An agent, over all its connections. */

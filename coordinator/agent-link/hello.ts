@@ -8,6 +8,7 @@ import { explainLosses, type Return, whatWasLost } from '../engine/commit/losses
 import { tellRefusals, tellWakes } from '../dispatch/wakes.ts'
 import { createSample } from '../limits/sample.ts'
 import { liftOnHello, REVOKED_MESSAGE } from '../runners/intake.ts'
+import { POLICY, TRY_AGAIN } from './close-codes.ts'
 import type { Session } from './session.ts'
 import * as store from './store.ts'
 import type { RefusalCode } from './sockets.ts'
@@ -15,9 +16,6 @@ import { misfit } from '../runners/upgrade.ts'
 
 type Hello = Extract<AgentFrame, { t: 'hello' }>
 
-/** WebSocket close codes: it broke the rules; it may come again. */
-const POLICY = 1008
-const TRY_AGAIN = 1013
 /** The most of a reason that its 123 bytes surely take. */
 const REASON_CHARS = 100
 

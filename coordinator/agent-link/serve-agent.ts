@@ -1,6 +1,7 @@
 import type { AgentFrame, CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { createSample } from '../limits/sample.ts'
+import { POLICY, TRY_AGAIN } from './close-codes.ts'
 import type { AgentSocket, ClosedBy } from './agent-socket.ts'
 import { createLine } from './backlog.ts'
 import type { ReadFrame } from './frame-queue.ts'
@@ -18,10 +19,6 @@ const LONG_CHARS = 16 * 1024
 
 /** By runner, over all of its connections. */
 const lines = { disconnected: createSample(), failed: createSample() }
-
-/** WebSocket close codes: the sender broke the protocol; something broke on our side, come again. */
-const BAD_FRAME = 1008
-const TRY_AGAIN = 1013
 
 /**
  * One connection of an agent. Frames are taken as they come, and answered when what they ask is committed; a connection
@@ -60,7 +57,7 @@ export function serveAgent(deps: SessionNeeds, runner: RunnerIdentity, socket: A
     if (entered && text.length > LONG_CHARS && !saysEntries(text)) return { weight: 0, pieces: [() => later(text)] }
     const frame = readFrame(text)
     if (frame && (frame.t === 'hello') === (entered === undefined)) return inPieces(frame, take)
-    socket.close(BAD_FRAME, !frame ? 'not a frame' : entered ? 'hello comes once' : 'hello comes first')
+    socket.close(POLICY, !frame ? 'not a frame' : entered ? 'hello comes once' : 'hello comes first')
     return undefined
   }
 
@@ -106,7 +103,7 @@ function readLater(session: Session, take: (frame: AgentFrame) => Promise<void>)
     return inTurn(async () => {
       const frame = readFrame(text)
       if (frame && frame.t !== 'hello') await take(frame)
-      else session.socket.close(BAD_FRAME, 'not a frame')
+      else session.socket.close(POLICY, 'not a frame')
     })
   }
 }

@@ -6,6 +6,7 @@ import { createPace, type Pace } from '../limits/pace.ts'
 import { createPerMinute, type PerMinute } from '../limits/per-minute.ts'
 import { createRounds, type Rounds } from '../limits/rounds.ts'
 import { createSeats, type Seats } from '../limits/seats.ts'
+import { POLICY, REPLACED } from './close-codes.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import { createFrameQueues, type FrameQueues } from './frame-queue.ts'
 import { createGreetings, type Greetings } from './greetings.ts'
@@ -64,10 +65,6 @@ export interface Sockets {
   close(): void
 }
 
-/** WebSocket close code of our own: another connection of the same runner has taken over. */
-const REPLACED = 4001
-/** RFC 6455's for an end that breaks the rules. */
-const POLICY = 1008
 /** What it runs is to be dead by then in any case. */
 const LAST_ENTRIES_MS = 5000
 /** RFC 6455 leaves 123 bytes for a reason; the whole sentence is in the frame. */

@@ -39,7 +39,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   const before = await enter(session, frame, { ...next, fenceMs: settings.fenceMs })
   if (!before) return turnAway(session, 'REVOKED', REVOKED_MESSAGE)
   if (!before.isIn) {
-    if (mayBeMoved(frame, before)) return putOff(session)
+    if (mayBeMoved(frame, before) || mayBeStartedAnew(session, frame, before)) return putOff(session)
     await reportCopy(session, frame)
     return isCopy(frame, before) ? turnAway(session, 'REPLACED', COPY) : putOff(session)
   }
@@ -134,6 +134,15 @@ function isCopy({ instance }: Hello, before: store.Entered): boolean {
 /** It knows the one before it, which has gone, but perhaps not for good: neither is a copy yet. */
 function mayBeMoved({ instance }: Hello, { hasLeft, isHeard, instance: before }: store.Entered): boolean {
   return instance !== undefined && (hasLeft || !isHeard) && [instance.id, ...instance.previous].includes(before ?? '')
+}
+
+/** On the machine of the one before it, by another boot, which nothing was heard from before, but for a late word. */
+function mayBeStartedAnew({ deps, runner }: Session, { instance }: Hello, before: store.Entered): boolean {
+  const { instanceHost, instanceFolder, instanceBoot, heardAgoMs } = before
+  if (!instance || instance.boot === instanceBoot) return false
+  if (![instance.id, ...instance.previous].includes(before.instance ?? '')) return false
+  if (instanceHost !== instance.host && (instanceFolder ?? '') !== instance.folder) return false
+  return !deps.sockets.doubts.isClone(runner.id, instance.boot, heardAgoMs ?? Infinity)
 }
 
 /** It comes again by itself, as after any end that was not meant for good. */

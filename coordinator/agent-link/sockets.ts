@@ -8,6 +8,7 @@ import { createRounds, type Rounds } from '../limits/rounds.ts'
 import { createSeats, type Seats } from '../limits/seats.ts'
 import { POLICY, REPLACED } from './close-codes.ts'
 import type { AgentSocket } from './agent-socket.ts'
+import { createDoubts, type Doubts } from './doubts.ts'
 import { createFrameQueues, type FrameQueues } from './frame-queue.ts'
 import { createGreetings, type Greetings } from './greetings.ts'
 import { OpenSockets } from './open-sockets.ts'
@@ -34,6 +35,8 @@ export interface Sockets {
   readonly leaves: PerMinute
   /** Entries of the audit log about starts without a name. */
   readonly takeovers: PerMinute
+  /** Whether those that were started anew are clones. */
+  readonly doubts: Doubts
   /** By which their large frames are read, and tokens minted. */
   readonly pace: Pace
   /** A connection that has said nothing yet. Answers it as it is to be used, which may end it sooner. */
@@ -85,6 +88,7 @@ export function createSockets(log: Log): Sockets {
     pace,
     leaves: createPerMinute(MOST_LEAVES),
     takeovers: createPerMinute(1),
+    doubts: createDoubts(),
     connects: createConnects(),
     greetings: createGreetings(),
     renewals: createSeats({ org: 1, all: 4 }),

@@ -27,8 +27,12 @@ export interface Entered {
   hasLeft: boolean
   /** It was heard within its lease. */
   isHeard: boolean
+  /** Since it was heard; null: never. What it said before may have been read so late. */
+  heardAgoMs: number | null
   /** Null as well while one without a name speaks for the runner. */
   instanceHost: string | null
+  instanceFolder: string | null
+  instanceBoot: string | null
   /** The start that the database was last reconciled with; null: none yet, or it had no name. */
   reconciledInstance: string | null
   reconciledBoot: string | null
@@ -65,6 +69,7 @@ export async function enter(
                select from runner_intake i
                where i.runner_id = runners.id and i.state = 'draining' and i.by_kind = 'agent'
              ) as was_stopped,
+             extract(epoch from now() - greatest(last_heartbeat_at, last_poll_at)) * 1000 as heard_ago_ms,
              -- Whoever was heard after this machine was started is on another one.
              (
                greatest(last_heartbeat_at, last_poll_at) > now() - ${bootAgeMs}::float8 * interval '1 millisecond'
@@ -113,7 +118,8 @@ export async function enter(
       returning extract(epoch from clock_timestamp()) * 1000 as at, r.connection
     )
     select entered.at is not null as is_in, entered.at::float8 as at, told_fence_ms, instance, instance_host, has_left,
-           reconciled_instance, reconciled_boot, reconciled_process, is_heard,
+           instance_folder, instance_boot, reconciled_instance, reconciled_boot, reconciled_process, is_heard,
+           heard_ago_ms::float8 as heard_ago_ms,
            coalesce(entered.connection, before.connection) as connection
     from before
     left join entered on true`

@@ -130,12 +130,26 @@ test('a machine that was started anew may have given the folder another disk, an
   const next = anInstance({ previous: [instance.id], folder, boot: 'two' })
   await isRefused(agent, { ...next, boot: 'one' })
   await isRefused(agent, { ...next, folder: 'a copy' })
-  const minuteAgo = { instance: next, bootAgeMs: 60_000 }
-  await isRefused(agent, next, minuteAgo)
-  await isRefused(agent, { ...next, host }, minuteAgo)
   await agent.connect([], { instance: next, bootAgeMs: 0 })
   assert.equal((await runOf(c, run)).lost?.what, 'host')
   await c.call(ops.runs.cancel, { run })
+})
+
+// A host was cut off while the coordinator stood still, and its last heartbeat was read after its next boot.
+test('a machine whose predecessor was heard since its boot waits, and is a clone when that goes on', async () => {
+  const folder = 'folder'
+  const { agent, instance } = await started(anInstance({ folder, boot: 'one' }))
+  const next = anInstance({ previous: [instance.id], folder, boot: 'two' })
+  const minuteAgo = { instance: next, bootAgeMs: 60_000 }
+  await mustWait(agent, minuteAgo)
+  await mustWait(agent, { ...minuteAgo, instance: { ...next, host: instance.host } })
+  const { runner } = await c.call(ops.runners.get, { runner: agent.id })
+  assert.deepEqual([runner.copyRefusedAt, await copies(agent)], [null, []])
+  await c.db`update runners set last_heartbeat_at = now() + interval '1 minute' where id = ${agent.id}`
+  await isRefused(agent, next, minuteAgo)
+  assert.equal((await copies(agent)).length, 1)
+  await silence(agent)
+  await agent.connect([], minuteAgo)
 })
 
 test('a folder that was moved is not welcomed while what its agent executed elsewhere may still execute', async () => {

@@ -1,0 +1,37 @@
+import type { RunnerId } from '@windlass/shared/ids.ts'
+
+/**
+ * Doubts about machines that were started anew, and whose predecessor was heard since. It may be a clone, whose original
+ * goes on; or what the host said before it was cut off lay in a buffer meanwhile, as while the coordinator stood still.
+ */
+export interface Doubts {
+  /** True when the predecessor was heard again, long after this boot first asked: it goes on. */
+  isClone(runnerId: RunnerId, boot: string, heardAgoMs: number): boolean
+}
+
+/** What lay in buffers when the boot first asked is read by then. An original is heard each 10 s. */
+const LATE_MS = 15_000
+/** A boot that does not ask again is forgotten. It asks each 30 s at least. */
+const FORGET_MS = 600_000
+
+export function createDoubts(now: () => number = () => performance.now()): Doubts {
+  /** When each boot of a runner asked first. Those that did so before others stand before them. */
+  const asked = new Map<string, number>()
+
+  function forget(): void {
+    for (const [boot, at] of asked) {
+      if (at > now() - FORGET_MS) return
+      asked.delete(boot)
+    }
+  }
+
+  return {
+    isClone(runnerId, boot, heardAgoMs) {
+      forget()
+      const key = `${runnerId} ${boot}`
+      const first = asked.get(key) ?? now()
+      asked.set(key, first)
+      return now() - heardAgoMs > first + LATE_MS
+    },
+  }
+}

@@ -1,8 +1,9 @@
 import type { RunnerId } from '@windlass/shared/ids.ts'
 
 /**
- * Doubts about machines that were started anew, and whose predecessor was heard since. It may be a clone, whose original
- * goes on; or what the host said before it was cut off lay in a buffer meanwhile, as while the coordinator stood still.
+ * Doubts about machines that were started anew, and whose predecessor was heard lately. It may be a clone, whose
+ * original goes on; or the host was cut off and came back soon, and what it had said before was perhaps read late, as
+ * while the coordinator stood still.
  */
 export interface Doubts {
   /** True when the predecessor was heard again, long after this boot first asked: it goes on. */

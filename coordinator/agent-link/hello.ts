@@ -24,6 +24,9 @@ const COPY =
   'Nothing of what is here is executed. ' +
   'To run an agent here as well, start it with an empty folder and a registration token of its own.'
 
+/** Two heartbeats at their longest distance, which is a fifth more than they are told. */
+const QUIET_BEATS = 2.5
+
 /** At most 123 bytes: the agent's log has it as the reason of the end. */
 const WAIT = 'another start of this agent is connected or executes runs: stop it, or wait until its lease is over'
 
@@ -35,8 +38,9 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   const { deps, runner, socket, terms, tell } = session
   const unfit = misfit(frame.protocol, session.baseUrl)
   if (unfit !== undefined) return turnAway(session, 'UPGRADE_REQUIRED', unfit)
-  const { settings, ...next } = await terms.settings()
-  const before = await enter(session, frame, { ...next, fenceMs: settings.fenceMs })
+  const { settings, leaseMs: nextLeaseMs } = await terms.settings()
+  const { fenceMs, heartbeatMs } = settings
+  const before = await enter(session, frame, { leaseMs: nextLeaseMs, fenceMs, quietMs: QUIET_BEATS * heartbeatMs })
   if (!before) return turnAway(session, 'REVOKED', REVOKED_MESSAGE)
   if (!before.isIn) {
     if (mayBeMoved(frame, before) || mayBeStartedAnew(session, frame, before)) return putOff(session)
@@ -108,10 +112,12 @@ function noteConnected({ deps, runner }: Session, { version, protocol, holds }: 
   })
 }
 
-type Silences = Parameters<typeof store.enter>[3]
-
 /** One without a name that comes after one with a name is written down: nothing tells whether it is a copy. */
-async function enter({ deps, runner }: Session, frame: Hello, silences: Silences): Promise<store.Entered | undefined> {
+async function enter(
+  { deps, runner }: Session,
+  frame: Hello,
+  silences: store.Silences,
+): Promise<store.Entered | undefined> {
   const hello = { ...frame, protocol: protocolOf(frame.protocol)! }
   if (frame.instance) return store.enter(deps.db, runner.id, hello, silences)
   return deps.db.begin(async (tx) => {

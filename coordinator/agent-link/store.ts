@@ -15,6 +15,16 @@ export interface Hello {
   bootAgeMs?: number | undefined
 }
 
+/** Silences of the start before, in milliseconds. */
+export interface Silences {
+  /** When nothing of it lives any more, unless it was told a longer fence. */
+  leaseMs: number
+  /** When it ends its programs, as it is about to be told. */
+  fenceMs: number
+  /** When it has gone, if its machine was started anew. */
+  quietMs: number
+}
+
 export interface Entered {
   isIn: boolean
   /** Milliseconds, to be compared with other times of the database alone. */
@@ -47,14 +57,14 @@ export interface Entered {
  * is a copy. So is one on another machine, unless the one before was stopped and executes nothing, or has been silent
  * for longer than its lease, and than those of its runs: then its folder was moved. A machine that was started anew may
  * have given the disk of the folder another number: nothing of the boot before executes there. A clone of it says the
- * same, but its original was heard of since. Where one of the two has no name, nobody can tell a copy: it is let in
- * when the one before has left and executes nothing.
+ * same, but its original was heard of since, or is when its next heartbeats are due. Where one of the two has no name,
+ * nobody can tell a copy: it is let in when the one before has left and executes nothing.
  */
 export async function enter(
   db: Sql,
   id: RunnerId,
   hello: Hello,
-  { leaseMs, fenceMs }: { leaseMs: number; fenceMs: number },
+  { leaseMs, fenceMs, quietMs }: Silences,
 ): Promise<Entered | undefined> {
   const { protocol, version, slots, instance, facts, fenceMs: obeyedMs = null, bootAgeMs = null } = hello
   const known = instance ? [instance.id, ...instance.previous] : []
@@ -70,9 +80,10 @@ export async function enter(
                where i.runner_id = runners.id and i.state = 'draining' and i.by_kind = 'agent'
              ) as was_stopped,
              extract(epoch from now() - greatest(last_heartbeat_at, last_poll_at)) * 1000 as heard_ago_ms,
-             -- Whoever was heard after this machine was started is on another one.
+             -- Whoever was heard after this machine was started is on another one. Silence shows nothing sooner.
              (
-               greatest(last_heartbeat_at, last_poll_at) > now() - ${bootAgeMs}::float8 * interval '1 millisecond'
+               greatest(last_heartbeat_at, last_poll_at)
+                 > now() - greatest(${bootAgeMs}::float8, ${quietMs}::float8) * interval '1 millisecond'
              ) is not true as is_of_before,
              (
                greatest(last_heartbeat_at, last_poll_at)

@@ -8,6 +8,8 @@ import { aHello, anAgent, anInstance, type Link, takeNext, type TestAgent } from
 import { ageLeases, SWEEPING } from '../_kit/ageing.ts'
 import { untilBlocked } from '../_kit/blocked.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { untilNoted } from '../_kit/noted.ts'
+import { silence } from '../_kit/silence.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -109,6 +111,8 @@ for (const cut of CUTS)
       await ageLeases(c, silent)
       await until('the lease to run out', async () => (await runOf(c, silent)).lost)
       await leave(link)
+      await untilNoted(c, agent)
+      await silence(c, agent)
       const next = nextOf(instance, { boot })
       await isCutOff(agent, next, cut)
       await agent.at(other).connect([], { instance: next })

@@ -18,6 +18,7 @@ import { entriesOf } from '../_kit/audit.ts'
 import { untilBlocked } from '../_kit/blocked.ts'
 import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { untilNoted } from '../_kit/noted.ts'
+import { silence } from '../_kit/silence.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -40,14 +41,6 @@ async function started(
   const agent = await anAgent(c)
   agents.push(agent)
   return { agent, link: await agent.connect([], { instance }), instance }
-}
-
-/** Silent for an hour, as far as the database knows. */
-async function silence({ id }: TestAgent): Promise<void> {
-  await c.db`
-    update runners
-    set last_heartbeat_at = now() - interval '1 hour', last_poll_at = now() - interval '1 hour'
-    where id = ${id}`
 }
 
 async function isRefused(agent: TestAgent, instance: Instance, more: Parameters<typeof aHello>[0] = {}): Promise<void> {
@@ -90,7 +83,7 @@ test('a copy of the state folder on another host is refused and reported, and th
 
 test('a start that knows nothing of the one before is refused, on the same host too', async () => {
   const { agent, instance } = await started()
-  await silence(agent)
+  await silence(c, agent)
   await isRefused(agent, anInstance({ host: instance.host }))
   await isRefused(agent, anInstance({ previous: ['somebody'], host: instance.host }))
 })
@@ -100,7 +93,7 @@ test('a folder that was moved is welcomed once the host before has been silent f
   const moved = anInstance({ previous: [instance.id] })
   await isRefused(agent, moved)
   link.close()
-  await silence(agent)
+  await silence(c, agent)
   await agent.connect([], { instance: moved })
   // What was left behind has been overtaken.
   await isRefused(agent, anInstance({ previous: [instance.id], host: instance.host }))
@@ -130,7 +123,8 @@ test('a machine that was started anew may have given the folder another disk, an
   const next = anInstance({ previous: [instance.id], folder, boot: 'two' })
   await isRefused(agent, { ...next, boot: 'one' })
   await isRefused(agent, { ...next, folder: 'a copy' })
-  await agent.connect([], { instance: next, bootAgeMs: 0 })
+  await silence(c, agent)
+  await agent.connect([], { instance: next, bootAgeMs: 60_000 })
   assert.equal((await runOf(c, run)).lost?.what, 'host')
   await c.call(ops.runs.cancel, { run })
 })
@@ -143,12 +137,14 @@ test('a machine whose predecessor was heard since its boot waits, and is a clone
   const minuteAgo = { instance: next, bootAgeMs: 60_000 }
   await mustWait(agent, minuteAgo)
   await mustWait(agent, { ...minuteAgo, instance: { ...next, host: instance.host } })
+  // Between two heartbeats nothing is known.
+  await mustWait(agent, { ...minuteAgo, bootAgeMs: 0 })
   const { runner } = await c.call(ops.runners.get, { runner: agent.id })
   assert.deepEqual([runner.copyRefusedAt, await copies(agent)], [null, []])
   await c.db`update runners set last_heartbeat_at = now() + interval '1 minute' where id = ${agent.id}`
   await isRefused(agent, next, minuteAgo)
   assert.equal((await copies(agent)).length, 1)
-  await silence(agent)
+  await silence(c, agent)
   await agent.connect([], minuteAgo)
 })
 
@@ -158,7 +154,7 @@ test('a folder that was moved is not welcomed while what its agent executed else
   const offer = await takeNext(agent, link)
   await untilNoted(c, agent)
   link.close()
-  await silence(agent)
+  await silence(c, agent)
   const moved = anInstance({ previous: [instance.id] })
   await mustWait(agent, { instance: moved })
   await c.db`update placements set lease_expires_at = now() where run_id = ${offer.run}`
@@ -179,7 +175,7 @@ test('a hello that was held up takes nothing from the connection that came after
     late.send(aHello({ instance }))
     await untilBlocked(c.db, '%run_losses%')
     // So that one without a name is let in, which does not look there.
-    await silence(agent)
+    await silence(c, agent)
     const link = await elsewhere.connect()
     return { link, offer: await takeNext(elsewhere, link) }
   })
@@ -192,7 +188,7 @@ test('a hello that was held up takes nothing from the connection that came after
 test('of many copies that come at once one gets in', async () => {
   const { agent, instance, link } = await started()
   link.close()
-  await silence(agent)
+  await silence(c, agent)
   const outcomes = await Promise.all(
     Array.from({ length: 10 }, async () => {
       const one = await agent.dial()

@@ -8,6 +8,8 @@ import type { Instance } from '@windlass/shared/wire/agent.ts'
 import { aHello, anAgent, end, type Link, start, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { ageLeases, SWEEPING } from '../_kit/ageing.ts'
 import { aCoordinatorOfItsOwn, aRun, logOf, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { untilNoted } from '../_kit/noted.ts'
+import { silence } from '../_kit/silence.ts'
 import { until } from '../_kit/until.ts'
 import { anEvictedRun, sleepFor } from '../_kit/waiting.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -112,7 +114,7 @@ test('an agent out of reach burns no replay of a run that was being led back', a
 const INSTANCE: Instance = { id: 'a', previous: [], host: 'h', boot: 'b1' }
 
 /** A run of `frail` whose lease ran out while its agent, which spoke as `INSTANCE`, was silent. */
-async function silent(): Promise<{ run: Run; back: (instance: Instance) => Promise<void> }> {
+async function silent(): Promise<{ run: Run; agent: TestAgent; back: (instance: Instance) => Promise<void> }> {
   const one = await anAgent(sweeping)
   const hello = async (instance: Instance) => {
     const link = await one.dial()
@@ -128,7 +130,7 @@ async function silent(): Promise<{ run: Run; back: (instance: Instance) => Promi
     const run = await runOf(sweeping, offer.run)
     return run.lost && run
   })
-  return { run, back: async (instance) => void (await hello(instance)) }
+  return { run, agent: one, back: async (instance) => void (await hello(instance)) }
 }
 
 test('a silent agent is taken for one out of reach, until it comes back and was killed meanwhile', async () => {
@@ -138,9 +140,11 @@ test('a silent agent is taken for one out of reach, until it comes back and was 
     [next, [1, 0, 0]],
     [{ ...next, boot: 'b2' }, [1, 0, 0]],
   ] as const) {
-    const { run, back } = await silent()
+    const { run, agent, back } = await silent()
     assert.deepEqual([run.status, run.attempt, run.lost?.what], ['queued', 2, 'unknown'])
     assert.deepEqual(await counts(sweeping, run.id), [0, 0, 1])
+    await untilNoted(sweeping, agent)
+    await silence(sweeping, agent)
     await back(instance)
     assert.deepEqual(await counts(sweeping, run.id), expected)
     await sweeping.call(ops.runs.cancel, { run: run.id })
@@ -168,6 +172,8 @@ test('a program that takes its machine with it is stopped by retries.crash, thou
     const isOver = async () => (await runOf(sweeping, id)).attempt > offer.attempt || (await runOf(sweeping, id)).error
     await until('the lease to run out', isOver)
     if ((await runOf(sweeping, id)).error) break
+    await untilNoted(sweeping, one)
+    await silence(sweeping, one)
     link = await hello(losses + 1)
   }
   const { status, error } = await runOf(sweeping, id)

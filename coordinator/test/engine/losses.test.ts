@@ -19,6 +19,8 @@ import {
   type TestCoordinator,
   typesOf,
 } from '../_kit/coordinator.ts'
+import { untilNoted } from '../_kit/noted.ts'
+import { silence } from '../_kit/silence.ts'
 import { until, untilPolled } from '../_kit/until.ts'
 import { aParkedRun, sleepFor } from '../_kit/waiting.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -152,6 +154,8 @@ test('of a silent runner nothing is known, until it is heard of again', async ()
     const { agent, first, lossOf } = await lostInSilence(INSTANCE)
     assert.deepEqual([first.what, first.attempt], ['unknown', 1])
     assert.match(first.reason, /^its agent was not heard of until the lease ran out$/)
+    await untilNoted(sweeping, agent)
+    await silence(sweeping, agent)
     await hello(agent, back)
     assert.deepEqual(await lossOf(), { ...first, what })
   }
@@ -185,6 +189,8 @@ test('what an agent does not know any more when it is back is lost by its restar
     const link = await hello(agent, INSTANCE)
     await aRun(c, { workflow: 'any' })
     const { run } = await takeNext(agent, link)
+    await untilNoted(c, agent)
+    await silence(c, agent)
     await hello(agent, back)
     const { lost: loss } = await runOf(c, run)
     assert.deepEqual([loss?.what, loss?.reason], [what, 'its agent was started again and does not know it any more'])

@@ -2,6 +2,7 @@ import type { InputId, OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { InputStatus } from '@windlass/shared/model/input.ts'
 import type { Db, Sql } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
+import { type Fragment, newest } from '../db/newest.ts'
 
 /** A question with the names of what it points to. */
 export interface InputRow {
@@ -63,16 +64,31 @@ const listedAnswer = (db: Db) => db`case when octet_length(i.answer) <= ${LISTED
 
 /** The questions of a page and the bytes of their texts, newest first: ids sort by creation. */
 export function sizes(db: Db, f: InputFilter): Promise<{ id: InputId; bytes: number }[]> {
-  const isOpenOnly = f.status.every((status) => status === 'open')
-  const isOfOrg = db`i.org_id = ${f.orgId}`
-  const isAsked = isOpenOnly ? db`i.status = 'open'` : db`i.status = any(${f.status})`
   return db<{ id: InputId; bytes: number }[]>`
-    select i.id, octet_length(i.prompt) + coalesce(octet_length(i.schema), 0)
-             + coalesce(octet_length(${listedAnswer(db)}), 0) as bytes
-    from inputs i
-    where ${f.runId ? onlyFilters(db, db`${isOfOrg} and ${isAsked}`) : db`${isOfOrg} and ${isAsked}`}
-    ${f.runId ? db`and i.run_id = ${f.runId}` : db``}
-    ${f.before ? db`and i.id < ${f.before}` : db``}
-    order by i.id desc
+    ${f.runId ? ofRun(db, f, f.runId) : ofStatuses(db, f)}
+    order by id desc
     limit ${f.limit}`
+}
+
+const measured = (db: Db) => db`
+  i.id, octet_length(i.prompt) + coalesce(octet_length(i.schema), 0)
+    + coalesce(octet_length(${listedAnswer(db)}), 0) as bytes`
+
+function ofRun(db: Db, { orgId, status, before }: InputFilter, runId: RunId): Fragment {
+  const isAsked = onlyFilters(db, db`i.org_id = ${orgId} and i.status = any(${status})`)
+  return db`
+    select ${measured(db)}
+    from inputs i
+    where i.run_id = ${runId} and ${isAsked} ${before ? db`and i.id < ${before}` : db``}`
+}
+
+/** One range of the index for each status. */
+function ofStatuses(db: Db, { orgId, status, before, limit }: InputFilter): Fragment {
+  const parts = [...new Set(status)].map((one) => {
+    const range = { columns: [db`i.status`, db`i.org_id`], values: [one, orgId], id: db`i.id` }
+    const { where, order } = newest(db, { ...range, before })
+    return db`(select ${measured(db)} from inputs i where ${where} order by ${order} limit ${limit})`
+  })
+  const all = parts.reduce((list, part) => db`${list} union all ${part}`)
+  return db`select id, bytes from (${all}) as newest`
 }

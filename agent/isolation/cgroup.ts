@@ -5,6 +5,7 @@ import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import { signal } from '../os/end-processes.ts'
 import { pidsIn } from './cgroup-folder.ts'
 import type { CgroupFolder, Controller } from './cgroup-folder.ts'
+import { endFileSystemsOf, STUCK_MS } from './fuse.ts'
 
 /** The cgroup of one process and of all that descend from it: none of them can leave it. */
 export interface Cgroup {
@@ -83,6 +84,7 @@ export async function endCgroup(folder: string): Promise<boolean> {
     if (removed(folder)) return true
     killCgroup(folder)
     if (performance.now() > deadline) return false
+    if (waitMs > STUCK_MS) await endFileSystemsOf(pidsBelow(folder))
     await pause(waitMs)
   }
 }

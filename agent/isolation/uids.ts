@@ -2,6 +2,7 @@ import { atMost, pause } from '@windlass/shared/time.ts'
 import { signal } from '../os/end-processes.ts'
 import { allPids, findAmong, findByOwner, uidsOf } from '../os/process-table.ts'
 import { launch } from '../os/process.ts'
+import { endFileSystemsOf, STUCK_MS } from './fuse.ts'
 import type { UidRange } from './plan.ts'
 import { toolPath } from './tools.ts'
 
@@ -91,6 +92,7 @@ async function endUid(uid: number): Promise<boolean> {
     if (pids?.length === 0) return true
     if (performance.now() > deadline) return false
     if (waitMs > 2) await killAllOf(uid)
+    if (waitMs > STUCK_MS) await endFileSystemsOf(pids ?? [])
     await pause(waitMs)
   }
 }
@@ -104,6 +106,7 @@ async function endUsersSeen(range: UidRange): Promise<boolean> {
     if (performance.now() > deadline) return false
     for (const pid of pids) signal(pid, 'SIGKILL')
     if (waitMs > 2) await Promise.all(usersOf(pids, range).map(killAllOf))
+    if (waitMs > STUCK_MS) await endFileSystemsOf(pids)
     await pause(waitMs)
   }
 }

@@ -3,6 +3,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { endCgroup, endCgroupsBelow } from '../../isolation/cgroup.ts'
 import { formerCgroup } from '../../isolation/cgroup-folder.ts'
+import { endFileSystemsOf, STUCK_MS } from '../../isolation/fuse.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { HostIsolation, UidRange } from '../../isolation/plan.ts'
 import { findPrograms, type ProgramRecord } from '../../takeover/records.ts'
@@ -76,6 +77,7 @@ async function endMarked(home: string, log: Log, spared: readonly number[]): Pro
     if (performance.now() > deadline) throw unkillable(pids.join(', '))
     log.warn('leftovers.killed', { pids })
     for (const pid of pids) signal(pid, 'SIGKILL')
+    if (waitMs > STUCK_MS) await endFileSystemsOf(pids)
     await pause(waitMs)
   }
 }

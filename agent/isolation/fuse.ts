@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { uidsOf } from '../os/process-table.ts'
+import { launch } from '../os/process.ts'
+import { toolPath } from './tools.ts'
+
+/** Who lives on for so long after SIGKILL waits in the kernel for something: a pause between two looks. */
+export const STUCK_MS = 50
+
+/** A folder for each file system of FUSE that there is, in any namespace; it is of the user who has mounted it. */
+const CONNECTIONS = '/sys/fs/fuse/connections'
+
+/**
+ * Ends the file systems of FUSE that the users of these processes have mounted, but not ours and those of root. A
+ * process that asks a file system of its own is not ended by SIGKILL: it waits in the kernel for a thread of its own
+ * that is dead. Everybody may have such a file system where programs reach `/dev/fuse` and may make user namespaces.
+ */
+export async function endFileSystemsOf(pids: readonly number[]): Promise<void> {
+  const spared = [0, process.geteuid?.()]
+  const uids = new Set(pids.flatMap(uidsOf).filter((uid) => !spared.includes(uid)))
+  if (uids.size === 0 || !(await isThere())) return
+  for (const name of namesIn(CONNECTIONS)) if (uids.has(ownerOf(name))) end(name)
+}
+
+/** Tried once. */
+let mounted: Promise<boolean> | undefined
+
+/** systemd mounts it when the machine starts; others may not. */
+function isThere(): Promise<boolean> {
+  return (mounted ??= isMounted() ? Promise.resolve(true) : mountIt())
+}
+
+async function mountIt(): Promise<boolean> {
+  const args = ['-t', 'fusectl', 'fusectl', CONNECTIONS]
+  const spec = { file: toolPath('mount') ?? 'mount', args, cwd: '/', env: {}, morePipes: 0, stdin: 'ignore' } as const
+  const { exited, stdout, stderr } = launch(spec)
+  stdout.resume()
+  stderr.resume()
+  const exit = await exited
+  return 'exitCode' in exit && exit.exitCode === 0
+}
+
+const isMounted = () => readFileSync('/proc/self/mountinfo', 'utf8').includes(` ${CONNECTIONS} `)
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // A kernel without FUSE.
+    return []
+  }
+}
+
+function ownerOf(name: string): number {
+  try {
+    return statSync(path.join(CONNECTIONS, name)).uid
+  } catch {
+    // It has ended by itself.
+    return 0
+  }
+}
+
+function end(name: string): void {
+  try {
+    writeFileSync(path.join(CONNECTIONS, name, 'abort'), '1')
+  } catch {
+    // It has ended by itself, or /sys cannot be written, as in a container: there is no /dev/fuse either.
+  }
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import test from 'node:test'
+import type { TestContext } from 'node:test'
+import { createLog } from '@windlass/shared/log.ts'
+import { endCgroup, makeCgroup } from '../../isolation/cgroup.ts'
+import { openCgroup } from '../../isolation/cgroup-folder.ts'
+import { NO_LIMITS, PLAIN } from '../../isolation/plan.ts'
+import { asUser, endUids, pidsOfUids } from '../../isolation/uids.ts'
+import { endLeftovers } from '../../run/hosts/leftovers.ts'
+import { NEEDS_ROOT, ofUsers } from './requirements.ts'
+
+const PROGRAM = path.join(import.meta.dirname, 'fuse-program.mjs')
+const silent = createLog({}, 'error', { write: () => {} })
+
+const mayHaveNamespaces = spawnSync('unshare', ['-Urm', 'true']).status === 0
+const skip =
+  NEEDS_ROOT ||
+  (!existsSync('/dev/fuse') && 'it needs /dev/fuse') ||
+  (!mayHaveNamespaces && 'it needs user namespaces for everybody')
+
+/** A process of this user that SIGKILL does not end, in a folder of its own; `enter` is a piece of shell. */
+async function aStuck(t: TestContext, uid: number, { home, enter = ':' }: { home: string; enter?: string }) {
+  const folder = mkdtempSync(path.join(home, 'fuse-'))
+  chownSync(folder, uid, uid)
+  const options = 'fd=3,rootmode=40000,user_id=0,group_id=0'
+  const mount = `exec 3<>/dev/fuse && mount -i -t fuse -o ${options} none "$1" && exec "$2" "$3" "$1"`
+  const command = ['setpriv', ...asUser(uid), 'unshare', '-Urm', 'sh', '-c', mount, 'sh', folder]
+  const child = spawn('sh', ['-c', `${enter}; exec "$@"`, 'sh', ...command, process.execPath, PROGRAM], {
+    cwd: folder,
+    env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+}
+
+function aHome(t: TestContext): string {
+  const home = mkdtempSync(path.join(os.tmpdir(), 'windlass-fuse-'))
+  chmodSync(home, 0o755)
+  t.after(() => rmSync(home, { recursive: true, force: true }))
+  return home
+}
+
+test('a program that asks a file system of its own, which does not answer, is ended', { skip }, async (t) => {
+  const { first: uid } = ofUsers().uids
+  await aStuck(t, uid, { home: aHome(t) })
+  assert.equal(await endUids({ first: uid, last: uid }), true)
+})
+
+test('so is one in a cgroup', { skip }, async (t) => {
+  const home = aHome(t)
+  const parent = openCgroup(home, 'auto')
+  if ('reason' in parent) return t.skip(parent.reason)
+  t.after(() => endCgroup(parent.folder))
+  const group = makeCgroup(parent, 'stuck', NO_LIMITS)
+  await aStuck(t, ofUsers().uids.first, { home, enter: `echo 0 > ${group.procsFile}` })
+  assert.equal(await group.end(), true)
+})
+
+test('so is one that an earlier agent has left', { skip }, async (t) => {
+  const [home, { uids }] = [aHome(t), ofUsers()]
+  await aStuck(t, uids.first, { home })
+  await endLeftovers(home, silent, { ...PLAIN, cgroup: 'off', uids })
+  assert.deepEqual(pidsOfUids(uids), [])
+})

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { constants, openSync } from 'node:fs'
+import { closeSync, constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { within } from '@windlass/shared/time.ts'
-import { launch } from './process.ts'
+import { launch, type OwnInput, type OwnPipe } from './process.ts'
 
 const MKFIFO_MS = 5_000
 /** Meanwhile everything else stands still. */
@@ -29,8 +29,45 @@ export function makePipesNow(files: readonly string[]): void {
   if (status !== 0) throw new Error('mkfifo has failed', { cause: error })
 }
 
+const { O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants
+
+/** Both ends of one: for a process what it writes, and here what comes out of it. */
+export function openOutput(file: string): OwnPipe {
+  const read = readPipe(file)
+  try {
+    return { given: openSync(file, O_WRONLY), read }
+  } catch (error) {
+    read.destroy()
+    throw error
+  }
+}
+
+/** The same, and the process can read as well as write: so that the pipe never is without a reader. */
+export function openLastingOutput(file: string): OwnPipe {
+  const given = openSync(file, O_RDWR)
+  try {
+    return { given, read: readPipe(file) }
+  } catch (error) {
+    closeSync(given)
+    throw error
+  }
+}
+
+/** Both ends of one: for a process what it reads, and here what goes into it. */
+export function openInput(file: string): OwnInput {
+  // Without it, each end would wait for the other. The process reads without an event loop, so its end may wait.
+  const both = openSync(file, O_RDWR)
+  try {
+    const given = openSync(file, O_RDONLY)
+    const fd = openSync(file, O_WRONLY | O_NONBLOCK)
+    return { given, write: new Socket({ fd, readable: false, writable: true }) }
+  } finally {
+    closeSync(both)
+  }
+}
+
 /** What comes out of one. It ends when nobody is left who could write to it. */
 export function readPipe(file: string): Socket {
-  const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  const fd = openSync(file, O_RDONLY | O_NONBLOCK)
   return new Socket({ fd, readable: true, writable: false })
 }

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs'
-import type { Duplex, Readable } from 'node:stream'
+import type { Duplex, Readable, Writable } from 'node:stream'
 import { execa, type Options } from 'execa'
 
 export interface LaunchSpec {
@@ -11,15 +11,36 @@ export interface LaunchSpec {
   /** Pipes beyond stdin, stdout and stderr, from descriptor 3 on. */
   morePipes: number
   stdin: 'ignore' | 'pipe'
-  /** What its stdout and stderr are, where these are no pipes that end with us. */
-  output?: { stdout: OwnPipe; stderr: OwnPipe } | undefined
+  /** What its descriptors are from 1 on, where these were made before; `morePipes` is 0 then. */
+  pipes?: OwnPipes | undefined
 }
 
-export interface OwnPipe {
+/**
+ * What Node makes for a process are sockets, and what we make are pipes. Over a socket a program can hand us
+ * descriptors, which the kernel closes when we read: for a TCP connection with `SO_LINGER` we wait as long as the
+ * program wants.
+ */
+export interface OwnPipes {
+  stdout: OwnPipe
+  stderr: OwnPipe
+  /** Descriptor 3. */
+  frames: OwnPipe
+  /** Descriptor 4. */
+  messages: OwnInput
+}
+
+interface Given {
   /** The descriptor that the process gets. Here it is closed then. */
   given: number
+}
+
+export interface OwnPipe extends Given {
   /** The other end. */
   read: Readable
+}
+
+export interface OwnInput extends Given {
+  write: Writable
 }
 
 /** How a process ended; `null` and a message when it never began. */
@@ -38,10 +59,10 @@ export interface Launched {
 
 /** The only place that starts processes: each leads a group of its own, so that all of it can be ended together. */
 export function launch(spec: LaunchSpec): Launched {
-  const { output } = spec
+  const { pipes } = spec
   const child = execa(spec.file, spec.args, optionsOf(spec))
   // It has copies of its own: while we had ours, the other ends would see no end.
-  if (output) for (const { given } of [output.stdout, output.stderr]) closeSync(given)
+  for (const { given } of inOrder(pipes)) closeSync(given)
   const { pid, nodeChildProcess } = child
   const exited = new Promise<Exit>((resolve) => {
     nodeChildProcess.once('exit', (exitCode, signal) => resolve({ exitCode, signal }))
@@ -49,17 +70,23 @@ export function launch(spec: LaunchSpec): Launched {
     void child.then((result) => resolve({ failed: shortMessageOf(result) }))
   })
   const [, stdout, stderr, ...more] = child.stdio as [unknown, Readable, Readable, ...Duplex[]]
-  const read = output ? { stdout: output.stdout.read, stderr: output.stderr.read } : { stdout, stderr }
-  return { pid, stdin: child.stdin, ...read, more, exited }
+  const read = pipes ? { stdout: pipes.stdout.read, stderr: pipes.stderr.read } : { stdout, stderr }
+  return { pid, stdin: child.stdin, ...read, more: pipes ? [] : more, exited }
 }
 
+const inOrder = (pipes: OwnPipes | undefined): Given[] =>
+  pipes ? [pipes.stdout, pipes.stderr, pipes.frames, pipes.messages] : []
+
 function optionsOf(spec: LaunchSpec) {
-  const { stdout, stderr } = spec.output ?? {}
+  const made = Array<'pipe'>(2 + spec.morePipes).fill('pipe')
+  // Any descriptor is handed on, but the types know no numbers above 9.
+  const all = spec.pipes ? inOrder(spec.pipes).map(({ given }) => given as unknown as 'pipe') : made
+  const [stdout = 'pipe', stderr = 'pipe', ...more] = all
   return {
     cwd: spec.cwd,
     env: spec.env,
     extendEnv: false,
-    stdio: [spec.stdin, handing(stdout), handing(stderr), ...Array<'pipe'>(spec.morePipes).fill('pipe')],
+    stdio: [spec.stdin, stdout, stderr, ...more],
     // Read as it comes by whoever asked for it; nothing is kept and nothing is decoded.
     buffer: false,
     encoding: 'buffer',
@@ -68,11 +95,6 @@ function optionsOf(spec: LaunchSpec) {
     detached: true,
     cleanup: false,
   } as const satisfies Options
-}
-
-/** Any descriptor is handed on, but the types know no numbers above 9. */
-function handing(own: OwnPipe | undefined): 'pipe' {
-  return (own?.given ?? 'pipe') as 'pipe'
 }
 
 function shortMessageOf(result: object): string {

@@ -3,7 +3,7 @@ import { probe } from '@windlass/shared/probe.ts'
 import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Enclosure } from '../../isolation/enclosure.ts'
 import { MARKER } from '../../os/environment.ts'
-import { launch, type Exit, type LaunchSpec } from '../../os/process.ts'
+import { launch, type Exit, type Launched, type OwnPipes } from '../../os/process.ts'
 import { WITHOUT_RUN } from '../program/frame-limits.ts'
 import { createFrameReader, encodeMessage, type Frame, type MostBytes } from '../program/frames.ts'
 import { signal } from '../../os/end-processes.ts'
@@ -74,27 +74,37 @@ export interface HostOptions {
   marker: string
   cwd: string
   environment: Record<string, string>
-  /** Pipes for its descriptors 1 and 2 that outlive this agent. */
-  raw?: ({ name: string } & NonNullable<LaunchSpec['output']>) | undefined
+  /** Undefined where none can be made: then it gets sockets. */
+  pipes: OwnPipes | undefined
+  /** Name of those for its descriptors 1 and 2, where they outlive this agent. */
+  rawPipes?: string | undefined
 }
 
 export function startHost(options: HostOptions): HostProcess {
-  const { enclosure, marker } = options
+  const { enclosure, marker, pipes } = options
   const child = launch({
     ...enclosure.command,
     cwd: options.cwd,
     env: { ...options.environment, [MARKER]: marker },
-    morePipes: 2,
+    morePipes: pipes ? 0 : 2,
     stdin: 'ignore',
-    output: options.raw,
+    pipes,
   })
-  const [frames, messages] = child.more
+  const { pid, stdout, stderr } = child
+  const exit = child.exited.then((how) => {
+    // A pipe that nobody writes to does not tell that its reader has gone.
+    pipes?.messages.write.destroy()
+    return enclosure.exitOf(how)
+  })
+  const lines = pipes ? { frames: pipes.frames.read, messages: pipes.messages.write } : overSockets(child)
+  return hostOver({ ...options, ...lines, pid, exit, raw: { stdout, stderr }, rawPipes: options.rawPipes })
+}
+
+function overSockets({ more: [frames, messages] }: Launched): Pick<HostLines, 'frames' | 'messages'> {
   if (!frames || !messages) throw new Error('a process was started without its pipes')
   // Nothing comes this way, but an end that nobody reads is never seen.
   messages.resume()
-  const { pid, stdout, stderr } = child
-  const exit = child.exited.then((how) => enclosure.exitOf(how))
-  return hostOver({ ...options, pid, exit, frames, messages, raw: { stdout, stderr }, rawPipes: options.raw?.name })
+  return { frames, messages }
 }
 
 export interface HostLines extends Pick<HostProcess, 'enclosure' | 'marker' | 'rawPipes'> {

@@ -8,7 +8,7 @@ import type { ProgramRecord } from '../../takeover/records.ts'
 import type { Workplace } from '../program/program.ts'
 import { hostOver, startHost, type HostLines, type HostProcess } from './host-process.ts'
 import type { ProcessesOptions } from './processes-types.ts'
-import type { RawPipes } from './raw-pipes.ts'
+import type { ProgramPipes } from './program-pipes.ts'
 import { startReaper, type Reaper } from './reaper.ts'
 import { createSweeper, type Sweeper } from './sweeper.ts'
 import { keepWorkspaces, type Workspaces } from './workspace.ts'
@@ -21,7 +21,7 @@ export interface Files {
 
 type Shared = 'environment' | 'execPath' | 'isolation' | 'records' | 'found' | 'guard'
 type HostsOptions = Pick<ProcessesOptions, Shared> & {
-  rawPipes: RawPipes | undefined
+  pipes: ProgramPipes
   log: NonNullable<ProcessesOptions['log']>
 }
 
@@ -79,9 +79,9 @@ export class Hosts {
     const take = (uid: number | undefined) => (workspace = isFixed ? this.#workspaces.take(uid) : undefined)
     const enclosure = this.#isolation.enclose({ inForce: by, name: marker, command, bundleDir, workspace: take })
     const { cwd } = this.#files
-    // Nobody else has a way to one in bubblewrap.
-    const raw = isFixed ? undefined : this.#options.rawPipes?.take()
-    const host = startHost({ enclosure, marker, cwd, environment, raw })
+    // The next agent has no way to one in bubblewrap.
+    const pipes = this.#options.pipes.take({ mayLast: !isFixed })
+    const host = startHost({ enclosure, marker, cwd, environment, pipes, rawPipes: pipes?.name })
     host.workspace = workspace
     this.#hosts.set(host.marker, host)
     if (host.pid !== undefined) this.reaper.add(host.pid)
@@ -91,8 +91,7 @@ export class Hosts {
   /** A process of the agent before this one, over the lines on which it waits. */
   adopt(record: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
     const { marker, workspace, rawPipes, process: mark } = record
-    const raw = this.#options.rawPipes?.find(rawPipes)
-    if (!raw) throw new Error('nothing is taken back here')
+    const raw = this.#options.pipes.find(rawPipes)
     const enclosure = this.#isolation.adopt(record)
     const exit = goneFrom(mark)
     const its = { marker, enclosure, rawPipes, pid: mark.pid, exit }
@@ -141,7 +140,7 @@ export class Hosts {
   gone(host: HostProcess, isClean: boolean): void {
     const { workspace, enclosure, rawPipes } = host
     this.#hosts.delete(host.marker)
-    if (rawPipes !== undefined) this.#options.rawPipes?.remove(rawPipes)
+    if (rawPipes !== undefined) this.#options.pipes.remove(rawPipes)
     probe('process.gone', { pid: host.pid })
     // What lives in it still could lead us astray while we remove it.
     if (workspace !== undefined && (isClean || !enclosure.isSealed)) void this.#giveBack(workspace, enclosure)
@@ -186,6 +185,6 @@ export class Hosts {
     // An agent that cannot start leaves them to the next one, with their pipes.
     if (this.#awaited.size > 0) return this.reaper.leave()
     await this.reaper.close()
-    await this.#options.rawPipes?.close()
+    await this.#options.pipes.close()
   }
 }

@@ -14,7 +14,7 @@ import type { Processes, ProcessesOptions, ProcessesStats } from './processes-ty
 import type { ProgramStart, RunningProgram, RunContext, TakenBack, Workplace } from '../program/program.ts'
 import type { OnEvents } from '../program/output.ts'
 import { runProgram } from '../program/run-program.ts'
-import { openRawPipes, type RawPipes } from './raw-pipes.ts'
+import { openProgramPipes, type ProgramPipes } from './program-pipes.ts'
 import { prepareRuntime } from './runtime-files.ts'
 import { keepSpares, type Spares } from './spares.ts'
 import { emptyWorkspaces } from './workspace.ts'
@@ -34,9 +34,9 @@ export async function createProcesses(options: ProcessesOptions): Promise<Proces
   const home = path.resolve(options.home)
   const workspaces = path.join(home, 'workspaces')
   const { log = () => {}, isolation: host = PLAIN, pool = () => undefined, execPath = process.execPath } = options
-  const [files, rawPipes] = await Promise.all([
+  const [files, pipes] = await Promise.all([
     prepareRuntime(path.join(home, 'runtime')),
-    rawPipesIn(home, { ...options, log }),
+    pipesIn(home, { ...options, log }),
     emptyWorkspaces(workspaces, {
       except: options.found?.map(({ workspace }) => path.basename(workspace)),
       onStay: (folder, error) => log('workspace.stayed', { folder, error: String(error) }),
@@ -46,28 +46,27 @@ export async function createProcesses(options: ProcessesOptions): Promise<Proces
   const own = { home: path.dirname(real.workspaces), host, pool, execPath, runtime: real.cwd, log }
   const isolation = await createIsolation(own)
   try {
-    return new ProcessesHere(options, real, { isolation, rawPipes, latest: await isolation.ready() })
+    return new ProcessesHere(options, real, { isolation, pipes, latest: await isolation.ready() })
   } catch (error) {
     await isolation.close()
     throw error
   }
 }
 
-/** Where the next agent could take programs back. */
-async function rawPipesIn(
+function pipesIn(
   home: string,
   { records, found = [], log }: ProcessesOptions & Required<Pick<ProcessesOptions, 'log'>>,
-): Promise<RawPipes | undefined> {
-  if (!records || bootId() === '') return undefined
+): Promise<ProgramPipes> {
   const except = found.map(({ rawPipes }) => rawPipes)
   const onFailure = (error: unknown) => log('takeover.no-pipes', { error })
-  return openRawPipes({ folder: path.join(home, 'pipes'), except, onFailure })
+  const mayLast = records !== undefined && bootId() !== ''
+  return openProgramPipes({ folder: path.join(home, 'pipes'), mayLast, except, onFailure })
 }
 
 interface Found {
   isolation: Isolation
   latest: InForce | Refusal
-  rawPipes: RawPipes | undefined
+  pipes: ProgramPipes
 }
 
 /** Programs of this agent, the processes that they are given, and those that wait for one. */
@@ -89,7 +88,7 @@ class ProcessesHere implements Processes {
     this.#options = options
     this.#isolation = found.isolation
     this.#latest = found.latest
-    const hosts = new Hosts({ ...options, log, rawPipes: found.rawPipes }, files, found.isolation)
+    const hosts = new Hosts({ ...options, log, pipes: found.pipes }, files, found.isolation)
     const discard = (host: HostProcess) => hosts.discard(host)
     this.#hosts = hosts
     this.#spares = keepSpares({

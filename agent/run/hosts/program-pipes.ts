@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, constants, openSync, rmSync } from 'node:fs'
+import { closeSync, rmSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
-import { makePipes, makePipesNow, readPipe } from '../../os/named-pipes.ts'
-import type { OwnPipe } from '../../os/process.ts'
+import { makePipes, makePipesNow, openInput, openLastingOutput, openOutput, readPipe } from '../../os/named-pipes.ts'
+import type { OwnInput, OwnPipe, OwnPipes } from '../../os/process.ts'
 
 /**
- * Pipes for descriptors 1 and 2 of programs that the next agent could take back. They have names, so that it finds
- * them, and the program has both of their ends: while no agent is there, what it writes waits in them, and nobody is
- * told that they are broken.
+ * Pipes for the descriptors of programs. Those for 1 and 2 keep their names where the next agent could take the program
+ * back, so that it finds them, and the program has both of their ends: while no agent is there, what it writes waits in
+ * them, and nobody is told that they are broken.
  */
-export interface RawPipes {
-  /** For a new process; undefined where there are none to be had. */
-  take(): RawPair | undefined
+export interface ProgramPipes {
+  /** For a new process, and under which name the next agent finds them; undefined where there are none to be had. */
+  take(options: { mayLast: boolean }): (OwnPipes & { name: string | undefined }) | undefined
   /** Those of a process of the agent before this one. */
   find(name: string): Record<Stream, Readable>
   /** Nobody needs them any more. */
@@ -22,22 +22,23 @@ export interface RawPipes {
 }
 
 type Stream = 'stdout' | 'stderr'
-type RawPair = { name: string } & Record<Stream, OwnPipe>
 
-interface RawPipesOptions {
+interface ProgramPipesOptions {
   folder: string
+  /** The next agent could take programs back. */
+  mayLast: boolean
   /** Still in use by programs of the agent before this one. */
   except: readonly string[]
   onFailure: (error: unknown) => void
 }
 
-/** One call makes so many pairs, and the next one follows when half of them are taken. */
+/** One call makes pipes for so many processes, and the next one follows when half of them are taken. */
 const BATCH = 32
 const RETRY_MS = 30_000
 
 /** On a full disk there may be none: that is no reason not to start. */
-export async function openRawPipes(options: RawPipesOptions): Promise<RawPipes> {
-  const pipes = new NamedRawPipes(options)
+export async function openProgramPipes(options: ProgramPipesOptions): Promise<ProgramPipes> {
+  const pipes = new NamedPipes(options)
   try {
     await empty(options)
     await pipes.refill()
@@ -47,7 +48,7 @@ export async function openRawPipes(options: RawPipesOptions): Promise<RawPipes> 
   return pipes
 }
 
-async function empty({ folder, except }: RawPipesOptions): Promise<void> {
+async function empty({ folder, except }: ProgramPipesOptions): Promise<void> {
   await fs.mkdir(folder, { recursive: true, mode: 0o700 })
   const inUse = new Set(except.flatMap((name) => Object.values(filesOf(name))))
   const unused = (await fs.readdir(folder)).filter((name) => !inUse.has(name))
@@ -55,9 +56,11 @@ async function empty({ folder, except }: RawPipesOptions): Promise<void> {
 }
 
 const filesOf = (name: string): Record<Stream, string> => ({ stdout: `${name}.1`, stderr: `${name}.2` })
+/** Nobody looks for these by their names. */
+const linesOf = (name: string) => ({ frames: `${name}.3`, messages: `${name}.4` })
 
-class NamedRawPipes implements RawPipes {
-  readonly #options: RawPipesOptions
+class NamedPipes implements ProgramPipes {
+  readonly #options: ProgramPipesOptions
   /** Those of the agent before this one have other names. */
   readonly #life = randomBytes(6).toString('hex')
   readonly #free: string[] = []
@@ -65,15 +68,15 @@ class NamedRawPipes implements RawPipes {
   #refilling: Promise<void> | undefined
   #retryAt = 0
 
-  constructor(options: RawPipesOptions) {
+  constructor(options: ProgramPipesOptions) {
     this.#options = options
   }
 
-  take(): RawPair | undefined {
+  take({ mayLast }: { mayLast: boolean }): ReturnType<ProgramPipes['take']> {
     if (this.#free.length === 0) this.#makeNow()
     const name = this.#free.pop()
     if (this.#free.length < BATCH / 2) void this.refill()
-    return name === undefined ? undefined : this.#open(name)
+    return name === undefined ? undefined : this.#open(name, mayLast && this.#options.mayLast)
   }
 
   /** Never rejects. */
@@ -93,7 +96,7 @@ class NamedRawPipes implements RawPipes {
     }
   }
 
-  /** More processes start at once than there are pairs. */
+  /** More processes start at once than there are pipes for. */
   #makeNow(): void {
     if (performance.now() < this.#retryAt) return
     const names = this.#names()
@@ -115,34 +118,43 @@ class NamedRawPipes implements RawPipes {
   }
 
   #filesOf(names: readonly string[]): string[] {
-    return names.flatMap((name) => Object.values(this.#paths(name)))
+    return names.flatMap((name) => Object.values({ ...filesOf(name), ...linesOf(name) }).map((file) => this.#at(file)))
   }
 
-  #paths(name: string): Record<Stream, string> {
-    const { stdout, stderr } = filesOf(name)
-    return { stdout: path.join(this.#options.folder, stdout), stderr: path.join(this.#options.folder, stderr) }
+  #at(file: string): string {
+    return path.join(this.#options.folder, file)
   }
 
-  #open(name: string): RawPair | undefined {
-    const { stdout, stderr } = this.#paths(name)
-    const opened: OwnPipe[] = []
+  #open(name: string, isLasting: boolean): ReturnType<ProgramPipes['take']> {
+    const files = { ...filesOf(name), ...linesOf(name) }
+    const opened: (OwnPipe | OwnInput)[] = []
+    const noted = <P extends OwnPipe | OwnInput>(pipe: P): P => {
+      opened.push(pipe)
+      return pipe
+    }
     try {
-      for (const file of [stdout, stderr]) opened.push(openBoth(file))
-      const [out, err] = opened as [OwnPipe, OwnPipe]
-      return { name, stdout: out, stderr: err }
+      const openRaw = isLasting ? openLastingOutput : openOutput
+      const pipes = {
+        stdout: noted(openRaw(this.#at(files.stdout))),
+        stderr: noted(openRaw(this.#at(files.stderr))),
+        frames: noted(openOutput(this.#at(files.frames))),
+        messages: noted(openInput(this.#at(files.messages))),
+      }
+      this.#removeFiles(isLasting ? linesOf(name) : files)
+      return { name: isLasting ? name : undefined, ...pipes }
     } catch (error) {
       for (const pipe of opened) discard(pipe)
-      this.remove(name)
+      this.#removeFiles(files)
       this.#failed(error)
       return undefined
     }
   }
 
   find(name: string): Record<Stream, Readable> {
-    const { stdout, stderr } = this.#paths(name)
-    const out = readPipe(stdout)
+    const { stdout, stderr } = filesOf(name)
+    const out = readPipe(this.#at(stdout))
     try {
-      return { stdout: out, stderr: readPipe(stderr) }
+      return { stdout: out, stderr: readPipe(this.#at(stderr)) }
     } catch (error) {
       out.destroy()
       throw error
@@ -150,7 +162,11 @@ class NamedRawPipes implements RawPipes {
   }
 
   remove(name: string): void {
-    for (const file of Object.values(this.#paths(name))) rmSync(file, { force: true })
+    this.#removeFiles(filesOf(name))
+  }
+
+  #removeFiles(files: Record<string, string>): void {
+    for (const file of Object.values(files)) rmSync(this.#at(file), { force: true })
   }
 
   async close(): Promise<void> {
@@ -159,18 +175,8 @@ class NamedRawPipes implements RawPipes {
   }
 }
 
-/** The program's end can read as well as write: so the pipe never is without a reader. */
-function openBoth(file: string): OwnPipe {
-  const given = openSync(file, constants.O_RDWR)
-  try {
-    return { given, read: readPipe(file) }
-  } catch (error) {
-    closeSync(given)
-    throw error
-  }
-}
-
-function discard({ given, read }: OwnPipe): void {
-  closeSync(given)
-  read.destroy()
+function discard(pipe: OwnPipe | OwnInput): void {
+  closeSync(pipe.given)
+  const ours = 'read' in pipe ? pipe.read : pipe.write
+  ours.destroy()
 }

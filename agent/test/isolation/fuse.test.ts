@@ -14,7 +14,7 @@ import { asUser, endUids, pidsOfUids } from '../../isolation/uids.ts'
 import { endLeftovers } from '../../run/hosts/leftovers.ts'
 import { NEEDS_ROOT, ofUsers } from './requirements.ts'
 
-const PROGRAM = path.join(import.meta.dirname, 'fuse-program.mjs')
+const PROGRAM = path.join(import.meta.dirname, '../programs/asks-itself-over-fuse.mjs')
 const silent = createLog({}, 'error', { write: () => {} })
 
 const mayHaveNamespaces = spawnSync('unshare', ['-Urm', 'true']).status === 0

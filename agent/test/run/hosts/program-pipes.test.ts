@@ -4,9 +4,12 @@ import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import test, { type TestContext } from 'node:test'
-import { openRawPipes } from '../../../run/hosts/raw-pipes.ts'
+import { PLAIN } from '../../../isolation/plan.ts'
+import type { OwnPipes } from '../../../os/process.ts'
+import { openProgramPipes } from '../../../run/hosts/program-pipes.ts'
 import type { RunningProgram } from '../../../run/program/program.ts'
 import { openRecords } from '../../../takeover/records.ts'
+import { NEEDS_BUBBLEWRAP } from '../../isolation/requirements.ts'
 import { giveRuntime } from '../../_kit/runtime.ts'
 import { aStage, texts } from '../programs.ts'
 
@@ -22,20 +25,32 @@ function aFolder(t: TestContext): string {
 
 async function somePipes(t: TestContext, folder = path.join(aFolder(t), 'pipes'), except: string[] = []) {
   const failures: unknown[] = []
-  const pipes = await openRawPipes({ folder, except, onFailure: (error) => void failures.push(error) })
+  const pipes = await openProgramPipes({
+    folder,
+    mayLast: true,
+    except,
+    onFailure: (error) => void failures.push(error),
+  })
   t.after(() => pipes.close())
   return { folder, pipes, failures }
 }
 
-test('a burst of starts takes more pairs than there were', async (t) => {
+/** As a process does that ends. */
+function leave({ stdout, stderr, frames, messages }: OwnPipes): void {
+  for (const { given } of [stdout, stderr, frames, messages]) closeSync(given)
+  frames.read.destroy()
+  messages.write.destroy()
+}
+
+test('a burst of starts takes more pipes than there were', async (t) => {
   const { pipes, failures } = await somePipes(t)
-  const pairs = Array.from({ length: BURST }, () => pipes.take())
+  const pairs = Array.from({ length: BURST }, () => pipes.take({ mayLast: true }))
   assert.equal(new Set(pairs.map((pair) => pair?.name)).size, BURST)
   for (const [n, pair] of pairs.entries()) {
     assert.ok(pair)
     writeSync(pair.stdout.given, `out ${n}`)
     writeSync(pair.stderr.given, `err ${n}`)
-    for (const { given } of [pair.stdout, pair.stderr]) closeSync(given)
+    leave(pair)
     assert.deepEqual(await Promise.all([text(pair.stdout.read), text(pair.stderr.read)]), [`out ${n}`, `err ${n}`])
   }
   assert.deepEqual(failures, [])
@@ -43,13 +58,13 @@ test('a burst of starts takes more pairs than there were', async (t) => {
 
 test('those that a program of the agent before still has stay, and the others go', async (t) => {
   const first = await somePipes(t)
-  const pair = first.pipes.take()
-  assert.ok(pair)
+  const pair = first.pipes.take({ mayLast: true })
+  assert.ok(pair?.name)
   writeSync(pair.stdout.given, 'not read yet')
   pair.stdout.read.destroy()
   const next = await somePipes(t, first.folder, [pair.name])
   const found = next.pipes.find(pair.name)
-  for (const { given } of [pair.stdout, pair.stderr]) closeSync(given)
+  leave(pair)
   assert.deepEqual(await Promise.all([text(found.stdout), text(found.stderr)]), ['not read yet', ''])
   const [life] = pair.name.split('.')
   const left = () => readdirSync(first.folder).filter((name) => name.startsWith(`${life}.`))
@@ -62,8 +77,17 @@ test('where none can be made there are none, and it is said', async (t) => {
   const file = path.join(aFolder(t), 'pipes')
   writeFileSync(file, '')
   const { pipes, failures } = await somePipes(t, file)
-  assert.equal(pipes.take(), undefined)
+  assert.equal(pipes.take({ mayLast: true }), undefined)
   assert.notEqual(failures.length, 0)
+})
+
+test('what an agent and its programs have between them carries no descriptors', async (t) => {
+  for (const isolation of [PLAIN, { ...PLAIN, level: 'bubblewrap' as const }]) {
+    if (isolation.level === 'bubblewrap' && NEEDS_BUBBLEWRAP) return t.skip(NEEDS_BUBBLEWRAP)
+    const stage = await aStage(t, { isolation })
+    const { ending } = await stage.play('tells-descriptors.mjs')
+    assert.deepEqual(ending, { how: 'returned', outputText: JSON.stringify(['pipe', 'pipe', 'pipe', 'pipe']) })
+  }
 })
 
 /** What a program that writes raw has printed, and whether the next agent could take it back meanwhile. */

@@ -2,7 +2,7 @@
 // answers: SIGKILL ends the thread that would, and leaves the other one waiting in the kernel.
 import { readSync, statSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import { isMainThread, parentPort, Worker } from 'node:worker_threads'
+import { isMainThread, Worker, workerData } from 'node:worker_threads'
 
 const FUSE = 3
 /** Of a request: its number, at the eighth byte. Of an answer: its length, and the number at the same place. */
@@ -16,8 +16,12 @@ const [MAJOR, MINOR, MOST_WRITTEN] = [
 ]
 
 if (isMainThread) {
-  const server = new Worker(new URL(import.meta.url))
-  server.once('message', () => statSync(path.join(process.argv[2], 'nothing')))
+  const isServed = new Int32Array(new SharedArrayBuffer(4))
+  const server = new Worker(new URL(import.meta.url), { workerData: isServed })
+  server.once('online', () => {
+    Atomics.wait(isServed, 0, 0)
+    statSync(path.join(process.argv[2], 'nothing'))
+  })
 } else {
   const request = Buffer.alloc(1 << 18)
   readSync(FUSE, request)
@@ -26,8 +30,9 @@ if (isMainThread) {
   request.copy(answer, ID_AT, ID_AT, ID_AT + 8)
   for (const [at, value] of [MAJOR, MINOR, MOST_WRITTEN]) answer.writeUInt32LE(value, HEAD_BYTES + at)
   writeSync(FUSE, answer)
-  parentPort.postMessage('served')
+  Atomics.store(workerData, 0, 1)
+  Atomics.notify(workerData, 0)
   readSync(FUSE, request)
   writeSync(1, 'asked')
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+  Atomics.wait(workerData, 0, 1)
 }

@@ -152,7 +152,7 @@ export function skippedMeanwhile(row: ScheduleRow, now: number): NewGap | null {
 
 /**
  * The schedule as it rests, or goes on, from now on; and what it has skipped meanwhile. `is` is what it is about to be,
- * `was` what it was.
+ * `was` what it was. What it skips is counted when somebody asks, by its present rule: where that ends, it is settled.
  */
 export function rested<S extends ContentAndState>(
   was: ScheduleRow,
@@ -161,9 +161,15 @@ export function rested<S extends ContentAndState>(
 ): { row: S; gap: NewGap | null } {
   const because = isWorkflowDeleted ? 'workflow-deleted' : is.enabled ? null : 'paused'
   const goesOn = because === null && was.stoppedBecause !== null && whyStopped(is) === null
-  if (because === was.restsBecause && !goesOn) return { row: is, gap: null }
-  const gap = skippedMeanwhile(was, now)
   const ticked = was.restsBecause === null && was.stoppedBecause === null
+  const isSame = because === was.restsBecause
+  if (isSame && !goesOn && (ticked || !endsTimes(was, is))) return { row: is, gap: null }
+  const gap = skippedMeanwhile(was, now)
   const settledAt = ticked ? is.settledAt : Math.max(is.settledAt, now)
-  return { row: { ...is, restsBecause: because, restsSince: because && now, settledAt }, gap }
+  const restsSince = isSame ? was.restsSince : because && now
+  return { row: { ...is, restsBecause: because, restsSince, settledAt }, gap }
 }
+
+/** The times at which it ticks, or would, are others from now on, or none. */
+const endsTimes = (was: ScheduleRow, is: ContentAndState) =>
+  !isDeepStrictEqual(whenOf(was), whenOf(is)) || (was.endedAt === null && is.endedAt !== null)

@@ -189,3 +189,65 @@ test('a time that a deploy moves into the past is recorded as missed', async () 
   assert.deepEqual(await gapsOf(schedule!), [{ outcome: 'missed', reason: 'MISSED', ...range }])
   assert.equal((await whyOf(c, schedule!)).code, 'ENDED')
 })
+
+test('what a paused schedule has skipped is told by the rules that it had', async () => {
+  const schedule = await aSchedule(c, { workflow: 'any', rate: '10m', anchorAt: await nowOf(c) })
+  const first = schedule.nextAt!
+  await update(schedule, { enabled: false })
+  await passTo(c, first + 25 * MINUTE)
+  await update(schedule, { rate: '1m' })
+  await passTo(c, first + 27 * MINUTE + 30_000)
+  await update(schedule, { name: 'other' })
+  // It has no tick before it goes on.
+  await update(schedule, { rate: '10h' })
+  await passTo(c, first + 28 * MINUTE)
+  await update(schedule, { enabled: true })
+  const skipped = { outcome: 'skipped', reason: 'PAUSED' }
+  const skips = [
+    { ...skipped, from: first + 26 * MINUTE, to: first + 27 * MINUTE, count: 2 },
+    { ...skipped, from: first, to: first + 20 * MINUTE, count: 3 },
+  ]
+  assert.deepEqual(await gapsOf(schedule), skips)
+  assert.deepEqual(await ticksFired(schedule), [])
+  await over(schedule)
+})
+
+test('what was skipped in a pause stays told when a deploy changes the schedule, or has it no longer', async () => {
+  const descriptor = (rate?: string) => ({ schedules: rate === undefined ? [] : [{ name: 'one', rate }] })
+  const workflow = await aWorkflow(c, { descriptor: descriptor('10m') })
+  const [schedule] = (await c.call(ops.schedules.list, { org: c.org, workflow: workflow.id })).schedules
+  const first = schedule!.nextAt!
+  await update(schedule!, { enabled: false })
+  await passTo(c, first + 5 * MINUTE)
+  await aVersion(c, workflow, { descriptor: descriptor('20m') })
+  await passTo(c, first + 15 * MINUTE)
+  await aVersion(c, workflow, { descriptor: descriptor() })
+  await passTo(c, first + 45 * MINUTE)
+  await aVersion(c, workflow, { descriptor: descriptor('20m') })
+  const skipped = { outcome: 'skipped', reason: 'PAUSED', count: 1 }
+  const second = first + 10 * MINUTE
+  assert.deepEqual(await gapsOf(schedule!), [
+    { ...skipped, from: second, to: second },
+    { ...skipped, from: first, to: first },
+  ])
+  await aVersion(c, workflow, { descriptor: descriptor() })
+})
+
+test('what ticked before its pause is settled once, though it is changed while it rests', async () => {
+  const schedule = await aSchedule(c, { workflow: 'any', rate: '1h', catchUp: 'skip' })
+  const first = schedule.nextAt!
+  await afterOutage(schedule, first + 2 * HOUR + MINUTE, async () => {
+    await update(schedule, { enabled: false })
+    await c.db`update schedules set due_at = due_at + interval '10 years' where id = ${schedule.id}`
+    await moveClock(c.db, 2 * HOUR)
+    await update(schedule, { rate: '366d' })
+  })
+  assert.deepEqual(
+    (await gapsOf(schedule)).toSorted((a, b) => a.from - b.from),
+    [
+      { outcome: 'missed', reason: 'MISSED', from: first, to: first + 2 * HOUR, count: 3 },
+      { outcome: 'skipped', reason: 'PAUSED', from: first + 3 * HOUR, to: first + 4 * HOUR, count: 2 },
+    ],
+  )
+  await over(schedule)
+})

@@ -99,6 +99,18 @@ test('a zone that is not known stops its schedule and no other; known again, it 
   assert.equal((await scheduleOf(c, strange)).nextAt, plain.nextAt! + 180 * MINUTE)
 })
 
+test('what a stopped schedule has skipped is told by the pattern that it had', async () => {
+  const { slug } = await aWorkflow(c)
+  const strange = await aSchedule(c, { workflow: slug, cron: '*/10 * * * *' })
+  await c.db`update schedules set timezone = 'Europe/Atlantis' where id = ${strange.id}`
+  await passTo(c, strange.nextAt! + 25 * MINUTE)
+  await c.call(ops.schedules.update, { schedule: strange.id, cron: '0 0 1 1 *' })
+  assert.equal((await whyOf(c, strange)).code, 'ZONE_UNKNOWN')
+  const skips = (await ticksOf(c, strange)).map(({ reason, from, count }) => ({ reason, from, count }))
+  assert.deepEqual(skips, [{ reason: 'ZONE_UNKNOWN', from: strange.nextAt, count: 3 }])
+  await c.call(ops.schedules.delete, { schedule: strange.id })
+})
+
 test('after a start with other zone data the next ticks are found anew, once', async () => {
   const workflow = await aWorkflow(c)
   const schedule = await aSchedule(c, { workflow: workflow.slug, cron: '30 4 * * *', timezone: 'America/Vancouver' })

@@ -5,7 +5,7 @@ import type { Tx } from '../db/client.ts'
 import type { Content, ScheduleRow } from './row.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { contentOf, NEW, save, saveStates } from './saved.ts'
-import { rearmed } from './state.ts'
+import { armed } from './state.ts'
 import * as store from './store.ts'
 import { insertGaps } from './store-settle.ts'
 
@@ -69,10 +69,7 @@ async function keep(tx: Tx, row: ScheduleRow, schedule: Wanted): Promise<void> {
   if (!isBack && isDeepStrictEqual(content, contentOf(row))) return
   // What ticked while it was in no descriptor was nobody's.
   const back = isBack ? { endedAt: null, endedBecause: null, settledAt: Math.max(row.settledAt, row.now) } : {}
-  const { at } = content
-  const hasPassed = at !== null && at !== row.at && at <= row.now
-  const gapId = hasPassed ? await tellPassed(tx, row, at) : row.gapId
-  await save(tx, row, { ...row, ...content, ...back, gapId })
+  await save(tx, row, { ...row, ...content, ...back })
 }
 
 async function end(tx: Tx, row: ScheduleRow): Promise<void> {
@@ -80,23 +77,14 @@ async function end(tx: Tx, row: ScheduleRow): Promise<void> {
   await save(tx, row, { ...row, endedAt: row.now, endedBecause: 'not-in-descriptor' })
 }
 
-/** One that names a time in the past has missed it. */
 async function begin(tx: Tx, which: Which & { identity: string }, schedule: Wanted, now: number): Promise<void> {
   const content = contentAsked(schedule, now)
   const id = newId('sch')
   const rests = content.enabled ? {} : { restsSince: now, restsBecause: 'paused' as const }
-  const row = rearmed({ id, ...NEW, settledAt: now, ...rests, ...content }, now)
-  await store.insert(tx, { ...row, ...which, source: 'descriptor', pausedBy: null, createdBy: null })
-  const { at } = content
-  if (at === null || at > now) return
-  await tellPassed(tx, { id, orgId: which.orgId }, at)
-}
-
-async function tellPassed(tx: Tx, { id, orgId }: Pick<ScheduleRow, 'id' | 'orgId'>, at: number): Promise<string> {
-  const message = 'It had passed when the descriptor that names it was deployed.'
-  const gap = { from: at, to: at, count: 1, runId: null, caughtUp: 0, firedAt: null, message }
-  const [gapId] = await insertGaps(tx, [{ ...gap, scheduleId: id, orgId, outcome: 'missed', reason: 'MISSED' }])
-  return gapId!
+  const made = { id, ...NEW, ...which, source: 'descriptor' as const, settledAt: now, ...rests, ...content }
+  const { row, gaps } = armed(made, { was: null, now })
+  await store.insert(tx, { ...row, pausedBy: null, createdBy: null })
+  await insertGaps(tx, gaps)
 }
 
 /** What becomes of all schedules of a workflow that is deleted, or restored, in the same transaction. */

@@ -56,6 +56,6 @@ export async function saveStates(tx: Tx, changes: readonly { was: ScheduleRow; i
 
 function settledChange(was: ScheduleRow, is: ScheduleRow) {
   const resting = rested(was, is, { now: was.now, isWorkflowDeleted: is.isWorkflowDeleted })
-  const { row, gap } = changed(was, resting.row)
-  return { row, gaps: [resting.gap, gap].filter((each) => each !== null) }
+  const { row, gaps } = changed(was, resting.row)
+  return { row, gaps: resting.gap ? [resting.gap, ...gaps] : gaps }
 }

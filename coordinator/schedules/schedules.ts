@@ -18,9 +18,9 @@ import { assertInputFits, workflowOf } from './judged.ts'
 import { presentSchedule } from './present.ts'
 import type { Content, ScheduleRow } from './row.ts'
 import { contentOf, NEW, save } from './saved.ts'
-import { rearmed } from './state.ts'
+import { armed } from './state.ts'
 import * as store from './store.ts'
-import { cleanDeleted } from './store-settle.ts'
+import { cleanDeleted, insertGaps } from './store-settle.ts'
 
 type Deps = PrepareDeps & { db: Db; scheduleTimers: Timers }
 type CreateAsk = z.output<(typeof ops.schedules.create)['input']>
@@ -104,15 +104,15 @@ async function createNow(deps: Deps, call: LongCall, ask: NowAsk): Promise<Sched
   await workflowOf(deps, orgId, workflowId)
   const id = newId('sch')
   const rests = enabled ? {} : { restsSince: now, restsBecause: 'paused' as const }
-  // One of the last minute still fires.
-  const settledAt = content.at === null ? now : Math.min(now, content.at - 1)
-  const row = rearmed({ id, ...NEW, settledAt, ...rests, ...content }, settledAt)
+  const made = { id, ...NEW, orgId, source: 'api' as const, settledAt: now, ...rests, ...content }
+  const { row, gaps } = armed(made, { was: null, now })
   await deps.db.begin(async (tx) => {
     await ask.take?.(tx, id)
     await store.lockOrg(tx, orgId)
     if ((await store.countOfApi(tx, orgId)) >= MOST_SCHEDULES) throw tooMany()
     const by = { pausedBy: enabled ? null : caller.id, createdBy: caller.id }
-    await store.insert(tx, { ...row, orgId, workflowId, source: 'api', identity: null, ...by })
+    await store.insert(tx, { ...row, workflowId, identity: null, ...by })
+    await insertGaps(tx, gaps)
     const target = { type: 'schedule', id, name }
     await record(tx, caller, { action: 'schedules.create', target, after: { workflow: slug, ...factsOf(content) } })
   })
@@ -151,7 +151,9 @@ export async function updateSchedule(deps: Deps, call: LongCall, ask: UpdateAsk)
   await deps.db.begin(async (tx) => {
     const was = await store.lock(tx, caller.orgId, id)
     if (!was) throw new Fault('NOT_FOUND', { schedule: id })
-    const content = changedContent(was, asked, { ...environment, ...(asked.input !== undefined && { input }) })
+    const found = { ...environment, ...(asked.input !== undefined && { input }) }
+    // An `at` may pass while the input is judged: it is accepted by the time at which it was asked for.
+    const content = changedContent(was, asked, { found, now: before.now })
     if (isDeepStrictEqual(contentOf(was), content)) return
     const { enabled } = content
     const isToggled = asked.enabled !== undefined && enabled !== was.enabled
@@ -178,11 +180,15 @@ function ofDescriptor({ id, workflowSlug }: ScheduleRow, path?: string): Fault {
   )
 }
 
-function changedContent(was: ScheduleRow, asked: Omit<UpdateAsk, 'schedule'>, found: Partial<Content>): Content {
+function changedContent(
+  was: ScheduleRow,
+  asked: Omit<UpdateAsk, 'schedule'>,
+  { found, now }: { found: Partial<Content>; now: number },
+): Content {
   const { name, jitterMs, catchUp, catchUpWindowMs, overlap, enabled } = asked
   const given = { name, jitterMs, catchUp, catchUpWindowMs, overlap, enabled, ...found }
   const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  return { ...contentOf(was), ...whenAsked(asked, was, was.now), ...changes }
+  return { ...contentOf(was), ...whenAsked(asked, was, now), ...changes }
 }
 
 export async function deleteSchedule(deps: { db: Db }, caller: Acting, id: ScheduleId): Promise<void> {

@@ -52,24 +52,55 @@ export function rearmed<S extends ContentAndState>(row: S, now: number): S {
   return row.restsBecause === null ? { ...still, nextAt: next.at, dueAt: next.dueAt } : still
 }
 
-/**
- * The same schedule after a change, with its next tick from now on. What has ticked before is settled by the rule of
- * then, at once: its jitter ends with the change. Only when the schedule rests a tick whose jitter is not over is
- * skipped, and told.
- */
-export function changed<S extends ContentAndState>(was: ScheduleRow, is: S): { row: S; gap: NewGap | null } {
-  const { now } = was
-  if (!hasTicked(was, now)) return { row: rearmed(is, now), gap: null }
-  if (isActive(was) === isActive(is) && isDeepStrictEqual(ruleOf(was), ruleOf(is))) return { row: is, gap: null }
-  if (is.restsBecause !== null && isInJitter(was)) {
-    const row = { ...is, nextAt: null, dueAt: null, settledAt: Math.max(is.settledAt, now) }
-    return {
-      row: rearmed(row, now),
-      gap: { ...gapOf(was, RESTS[is.restsBecause]), from: was.nextAt!, to: was.nextAt! },
-    }
-  }
-  return { row: { ...is, earlier: withRule(was), dueAt: Math.min(was.dueAt!, now) }, gap: null }
+type Named = ContentAndState & Pick<ScheduleRow, 'orgId' | 'source'>
+
+/** An `at` that is named just now and has passed. Null: what is named ticks from now on. */
+function passedAt(is: Named, was: Pick<Content, 'at'> | null, now: number): { at: number; gap: NewGap | null } | null {
+  const { at } = is
+  if (at === null || at === was?.at || at > now) return null
+  const of = { from: at, to: at }
+  // A version may be deployed long after, and again.
+  if (is.source === 'descriptor') return { at, gap: { ...gapOf(is, DEPLOYED_LATE), ...of, outcome: 'missed' } }
+  if (is.restsBecause !== null) return { at, gap: { ...gapOf(is, RESTS[is.restsBecause]), ...of } }
+  // It was accepted, and has passed while the request was under way: it fires, late.
+  return { at, gap: null }
 }
+
+/**
+ * A schedule that is made, or changed, with its next tick: from now on, but for an `at` that was accepted and has
+ * passed. That fires, or is told.
+ */
+export function armed<S extends Named>(
+  is: S,
+  { was, now }: { was: Pick<Content, 'at'> | null; now: number },
+): { row: S; gaps: NewGap[] } {
+  const passed = passedAt(is, was, now)
+  if (passed === null || passed.gap) return { row: rearmed(is, now), gaps: passed?.gap ? [passed.gap] : [] }
+  const from = passed.at - 1
+  return { row: rearmed({ ...is, settledAt: from }, from), gaps: [] }
+}
+
+/**
+ * The same schedule after a change, with its next tick. What has ticked before is settled by the rule of then, at once:
+ * its jitter ends with the change. Only when the schedule rests a tick whose jitter is not over is skipped, and told.
+ */
+export function changed<S extends Named>(was: ScheduleRow, is: S): { row: S; gaps: NewGap[] } {
+  const { now } = was
+  if (!hasTicked(was, now)) return armed(is, { was, now })
+  if (isActive(was) === isActive(is) && isDeepStrictEqual(ruleOf(was), ruleOf(is))) return { row: is, gaps: [] }
+  if (is.restsBecause !== null && isInJitter(was)) {
+    const skipped = { ...gapOf(was, RESTS[is.restsBecause]), from: was.nextAt!, to: was.nextAt! }
+    const row = { ...is, nextAt: null, dueAt: null, settledAt: Math.max(is.settledAt, now) }
+    const next = armed(row, { was, now })
+    return { row: next.row, gaps: [skipped, ...next.gaps] }
+  }
+  const passed = passedAt(is, was, now)
+  const earlier = passed && !passed.gap ? [...withRule(was), onlyPassed(is, passed.at, now)] : withRule(was)
+  return { row: { ...is, earlier, dueAt: Math.min(was.dueAt!, now) }, gaps: passed?.gap ? [passed.gap] : [] }
+}
+
+/** It is settled behind what has ticked before, though it may lie before that. */
+const onlyPassed = (is: Rule, at: number, now: number): EarlierRule => ({ ...ruleOf(is), since: at - 1, until: now })
 
 /** Its tick has come, and does not fire yet. */
 function isInJitter(row: ScheduleRow): boolean {
@@ -93,12 +124,10 @@ const isTicking = (rule: Rule, after: number, until: number) =>
 export function following(row: ScheduleRow, earlier: readonly EarlierRule[], settledAt: number) {
   let after = settledAt
   for (const [i, rule] of earlier.entries()) {
-    after = Math.max(after, rule.since)
-    if (isTicking(rule, after, rule.until)) {
-      const nextAt = nextTick(whenOf(rule), after)
+    if (isTicking(rule, rule.since, rule.until)) {
       return {
         settledAt: Math.max(after, row.settledAt),
-        nextAt,
+        nextAt: nextTick(whenOf(rule), rule.since),
         dueAt: row.now,
         earlier: earlier.slice(i),
         isOver: false,
@@ -117,7 +146,10 @@ export function following(row: ScheduleRow, earlier: readonly EarlierRule[], set
   return row.restsBecause === null ? { ...none, nextAt: next.at, dueAt: next.dueAt } : none
 }
 
-const gapOf = ({ id, orgId }: ScheduleRow, { reason, message }: Pick<NewGap, 'reason' | 'message'>) => ({
+const gapOf = (
+  { id, orgId }: Pick<ScheduleRow, 'id' | 'orgId'>,
+  { reason, message }: Pick<NewGap, 'reason' | 'message'>,
+) => ({
   scheduleId: id,
   orgId,
   outcome: 'skipped' as const,
@@ -133,6 +165,11 @@ const RESTS = {
   paused: { reason: 'PAUSED', message: 'The schedule was paused.' },
   'workflow-deleted': { reason: 'WORKFLOW_DELETED', message: 'The workflow was deleted.' },
   'zone-unknown': { reason: 'ZONE_UNKNOWN', message: 'The coordinators did not know its time zone.' },
+} as const
+
+const DEPLOYED_LATE = {
+  reason: 'MISSED',
+  message: 'It had passed when the descriptor that names it was deployed.',
 } as const
 
 /** What has ticked while it rests or is stopped, up to now; null: nothing has. */

@@ -70,6 +70,8 @@ function standsStill(row: ScheduleRow): Said | undefined {
       change: 'An admin can restore the workflow.',
       since: row.restsSince,
     }
+  // No resumption brings a time back.
+  if (row.endedAt !== null) return overOf(row)
   const by = row.pausedBy ?? 'its descriptor'
   if (row.restsBecause === 'paused')
     return {
@@ -85,9 +87,12 @@ function standsStill(row: ScheduleRow): Said | undefined {
       change: 'Give it another `timezone`, or start a coordinator with newer zone data (a newer Node).',
       since: null,
     }
-  if (row.endedAt === null) return undefined
-  const over = row.last?.at === row.at ? 'It has fired.' : 'It has fired no run; see `last`.'
-  return { code: 'ENDED', message: `Its time has passed. ${over}`, change: 'Give it another `at`.', since: row.endedAt }
+  return undefined
+}
+
+function overOf({ last, at, endedAt }: ScheduleRow): Said {
+  const outcome = last?.at === at ? 'It has fired.' : 'It has fired no run; see `last`.'
+  return { code: 'ENDED', message: `Its time has passed. ${outcome}`, change: 'Give it another `at`.', since: endedAt }
 }
 
 /** What the next tick would be refused for. */

@@ -1,21 +1,20 @@
-import { createServer } from 'node:http'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server } from 'node:net'
 import { once } from 'node:events'
 import { AgentRefusal, EXIT } from '../exit-codes.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import type { createMetrics } from './metrics.ts'
+import { createOneRequestServer, type Answer, type Asked } from './one-request.ts'
 import { notReady } from './ready.ts'
-
-interface Answer {
-  status: number
-  type?: string
-  body: string
-}
 
 export interface Health {
   address: string
   close(): Promise<void>
 }
+
+type Endpoints = Record<string, () => Answer | Promise<Answer>>
+
+/** Building the text takes as long as hundreds of answers. */
+const METRICS_FOR_MS = 1_000
 
 /** Answers whoever looks after the machine. It tells nothing that belongs to a run. */
 export async function startHealth(
@@ -25,7 +24,8 @@ export async function startHealth(
   // Loaded where it is asked for only: it is of no use to most agents.
   const { createMetrics } = await import('./metrics.ts')
   const metrics = createMetrics(deps)
-  const endpoints: Record<string, () => Answer | Promise<Answer>> = {
+  const metricsText = builtOnceIn(METRICS_FOR_MS, () => metrics.metrics())
+  const endpoints: Endpoints = {
     '/livez': () => json(200, { status: 'alive' }),
     '/readyz': () => {
       const problems = notReady(deps)
@@ -34,31 +34,38 @@ export async function startHealth(
         problems,
       })
     },
-    '/metrics': async () => ({ status: 200, type: metrics.contentType, body: await metrics.metrics() }),
+    '/metrics': async () => ({ status: 200, type: metrics.contentType, body: await metricsText() }),
   }
-  const server = createServer((request, response) => void answer(endpoints, request, response))
+  const { server, close } = createOneRequestServer((asked) => answer(endpoints, asked))
   await listen(server, host, port)
-  return { address: addressOf(server), close: () => close(server) }
+  return { address: addressOf(server), close }
 }
 
-async function answer(
-  endpoints: Record<string, () => Answer | Promise<Answer>>,
-  { method, url = '/' }: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const name = url.replace(/\?.*$/, '')
-  const endpoint = Object.hasOwn(endpoints, name) ? endpoints[name] : undefined
-  const isRead = method === 'GET' || method === 'HEAD'
-  const {
-    status,
-    type = 'application/json',
-    body,
-  } = await (endpoint && isRead ? endpoint() : json(endpoint ? 405 : 404, known(endpoints)))
-  response.writeHead(status, { 'content-type': type, ...(status === 405 && { allow: 'GET, HEAD' }) })
-  response.end(method === 'HEAD' ? undefined : body)
+function answer(endpoints: Endpoints, { method, path }: Asked): Answer | Promise<Answer> {
+  const endpoint = Object.hasOwn(endpoints, path) ? endpoints[path] : undefined
+  if (!endpoint) return json(404, known(endpoints))
+  if (method === 'GET' || method === 'HEAD') return endpoint()
+  return { ...json(405, known(endpoints)), allow: 'GET, HEAD' }
 }
 
-const json = (status: number, body: object): Answer => ({ status, body: `${JSON.stringify(body)}\n` })
+function builtOnceIn(ms: number, build: () => Promise<string>): () => Promise<string> {
+  let built: Promise<string> | undefined
+  let builtAt = 0
+  return () => {
+    const now = performance.now()
+    if (!built || now - builtAt >= ms) {
+      builtAt = now
+      built = build()
+    }
+    return built
+  }
+}
+
+const json = (status: number, body: object): Answer => ({
+  status,
+  type: 'application/json',
+  body: `${JSON.stringify(body)}\n`,
+})
 const known = (endpoints: object) => ({
   message: `There is ${Object.keys(endpoints).join(', ')}, to be read with GET.`,
 })
@@ -71,6 +78,8 @@ async function listen(server: Server, host: string, port: number): Promise<void>
     const { message } = error as Error
     throw new AgentRefusal(EXIT.config, `WINDLASS_AGENT_HEALTH: ${message}`, { cause: error })
   }
+  // One that cannot be accepted, as there are no more file descriptors, is lost for its caller alone.
+  server.on('error', () => {})
 }
 
 function addressOf(server: Server): string {
@@ -78,10 +87,4 @@ function addressOf(server: Server): string {
   return typeof at === 'object' && at
     ? `http://${at.family === 'IPv6' ? `[${at.address}]` : at.address}:${at.port}`
     : ''
-}
-
-async function close(server: Server): Promise<void> {
-  const closed = new Promise((resolve) => server.close(resolve))
-  server.closeAllConnections()
-  await closed
 }

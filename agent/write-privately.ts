@@ -15,11 +15,12 @@ export async function writePrivately(file: string, text: string): Promise<void> 
     await handle.close()
   }
   await rename(draft, file)
-  await syncFolder(path.dirname(file))
+  await syncToDisk(path.dirname(file))
 }
 
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
+/** A folder too, so that the names in it survive a power cut. */
+export async function syncToDisk(file: string): Promise<void> {
+  const handle = await open(file, 'r')
   try {
     await handle.sync()
   } finally {

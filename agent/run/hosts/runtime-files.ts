@@ -5,6 +5,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { launch } from '../../os/process.ts'
+import { syncToDisk, writePrivately } from '../../write-privately.ts'
 
 export interface RuntimeFiles {
   /** What a program's process starts with. */
@@ -16,9 +17,15 @@ export interface RuntimeFiles {
 /** Where an agent that was installed finds them: it has neither their sources nor a bundler. */
 const PREBUILT = path.join(import.meta.dirname, 'runtime')
 
+/** What `build-runtime.ts` writes. */
+const BUILT = ['engine.cjs', 'host.cjs', 'windlass.mjs']
+/** Lies beside them and says their digest. */
+const DIGEST_FILE = 'digest'
+
 /**
  * The program's side as plain JavaScript: stripping types at each start would cost 40 ms. Built when an agent of this version
- * starts for the first time, and kept in a folder named after its sources.
+ * starts for the first time, and kept in a folder named after its sources. After a power cut a file may be empty under
+ * its right name, so what stands there is compared with its digest.
  */
 export async function prepareRuntime(folder: string): Promise<RuntimeFiles> {
   // What else the agent has ready for programs lies there in any case.
@@ -26,7 +33,7 @@ export async function prepareRuntime(folder: string): Promise<RuntimeFiles> {
   if (existsSync(path.join(PREBUILT, 'host.cjs'))) return filesIn(PREBUILT)
   const sdkEntry = fileURLToPath(import.meta.resolve('windlass'))
   const home = path.join(folder, await digestOf(path.dirname(sdkEntry)))
-  if (!existsSync(home)) await buildInto(home, sdkEntry)
+  if (!(await isWhole(home))) await buildInto(home, sdkEntry)
   return filesIn(home)
 }
 
@@ -42,22 +49,40 @@ async function digestOf(sdk: string): Promise<string> {
     'package.json',
     ...below.filter((name) => name.endsWith('.ts')).map((name) => path.join('runtime', name)),
   ]
+  return (await hashOf(sdk, files.sort())).slice(0, 16)
+}
+
+async function hashOf(folder: string, files: string[]): Promise<string> {
   const hash = createHash('sha256')
-  for (const file of files.sort()) hash.update(`${file}\0`).update(await fs.readFile(path.join(sdk, file)))
-  return hash.digest('hex').slice(0, 16)
+  for (const file of files) hash.update(`${file}\0`).update(await fs.readFile(path.join(folder, file)))
+  return hash.digest('hex')
+}
+
+/** What cannot be read is built anew, and if that fails it says why. */
+async function isWhole(home: string): Promise<boolean> {
+  try {
+    return (await fs.readFile(path.join(home, DIGEST_FILE), 'utf8')) === (await hashOf(home, BUILT))
+  } catch {
+    return false
+  }
 }
 
 async function buildInto(home: string, sdkEntry: string): Promise<void> {
   await fs.mkdir(path.dirname(home), { recursive: true })
   const draft = await fs.mkdtemp(`${home}-`)
+  const damaged = `${draft}-damaged`
   try {
     await build(sdkEntry, draft)
+    for (const file of BUILT) await syncToDisk(path.join(draft, file))
+    await writePrivately(path.join(draft, DIGEST_FILE), await hashOf(draft, BUILT))
     // All or nothing: another agent may be doing the same.
+    if (existsSync(home) && !(await isWhole(home))) await fs.rename(home, damaged)
     await fs.rename(draft, home)
+    await syncToDisk(path.dirname(home))
   } catch (error) {
-    if (!existsSync(home)) throw error
+    if (!(await isWhole(home))) throw error
   } finally {
-    await fs.rm(draft, { recursive: true, force: true })
+    for (const each of [draft, damaged]) await fs.rm(each, { recursive: true, force: true })
   }
 }
 

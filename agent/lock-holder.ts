@@ -1,5 +1,5 @@
-import { closeSync, fstatSync, openSync, readFileSync, readlinkSync } from 'node:fs'
-import { bootId, isAlive, markOf, readOrNothing } from './os/process-id.ts'
+import { closeSync, fstatSync, openSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { bootId, isAlive, markOf, readOrNothing, uptimeMs } from './os/process-id.ts'
 import type { ProcessMark } from './os/process-id.ts'
 
 /** Who has a lock. Another container has other numbers for its processes, and another machine has others too. */
@@ -34,10 +34,14 @@ function pidNamespace(): string {
 function seen(holder: Holder, me: Holder | undefined): 'alive' | 'dead' | 'unseen' {
   const isBefore = holder.namespace === undefined
   const isHere = holder.boot === me?.boot && holder.namespace === me?.namespace
-  // An agent of before says only its number. One of an earlier boot of this machine has ended with it.
+  // An agent of before says only its number.
   if (isBefore || isHere) return isAlive(holder) ? 'alive' : 'dead'
-  const { machine } = holder
-  return machine && machine === me?.machine && holder.boot !== me.boot ? 'dead' : 'unseen'
+  return 'unseen'
+}
+
+/** It has ended with that boot, if it is of this machine: machines of one template may have the same name. */
+function isOfEarlierBoot(holder: Holder, me: Holder | undefined): boolean {
+  return Boolean(holder.machine) && holder.machine === me?.machine && holder.boot !== me?.boot
 }
 
 /** A busy machine is late with some. */
@@ -46,27 +50,38 @@ const LOOKS_A_TOUCH = 12
 const LOOKS = TOUCHES_MISSED * LOOKS_A_TOUCH
 
 export interface Look {
-  state: 'alive' | 'dead' | 'unsure'
+  state: 'alive' | 'dead' | 'unsure' | 'missing'
   holder: Holder | undefined
   /** Its process is one of those that can be seen from here. */
   isSeen: boolean
+  /** Tells the lock from another one that gets its name later. */
+  lock: string
 }
+
+const MISSING: Look = { state: 'missing', holder: undefined, isSeen: true, lock: '' }
 
 /** Takes a holder that is not a process here for dead. */
 export function lookByNumber(file: string): Look {
-  const holder = readMark(file)
-  return { state: holder && isAlive(holder) ? 'alive' : 'dead', holder, isSeen: true }
+  const found = read(file)
+  if (!found) return MISSING
+  const { holder, lock } = found
+  return { state: holder && isAlive(holder) ? 'alive' : 'dead', holder, isSeen: true, lock }
 }
+
+/** Which lock has that name; empty where none has. */
+export const lockAt = (file: string): string => read(file)?.lock ?? ''
 
 /**
  * Looks at a lock until it is clear whether its holder lives. One that cannot be seen from here lives when it touches
- * its lock meanwhile. No clocks are compared, as they jump, and those of machines differ; looks are counted, as this
- * process may stand still for longer than the holder.
+ * its lock meanwhile. No clocks of machines are compared, as they jump and differ; looks are counted, as this process
+ * may stand still for longer than the holder.
  */
 export class LockWatch {
   readonly lookMs: number
   readonly #file: string
+  readonly #missedMs: number
   readonly #me = thisHolder()
+  #bootedAtMs: number | undefined
   #ino = 0n
   #mtimeNs = 0n
   #looks = 0
@@ -74,15 +89,32 @@ export class LockWatch {
   constructor(file: string, touchMs: number) {
     this.#file = file
     this.lookMs = touchMs / LOOKS_A_TOUCH
+    this.#missedMs = TOUCHES_MISSED * touchMs
   }
 
-  look(): Look {
+  /** `fresh` is a file that was just made beside the lock. */
+  look(fresh: string): Look {
     const found = read(this.#file)
-    const holder = found?.holder
-    if (!holder) return { state: 'dead', holder, isSeen: true }
+    if (!found) return MISSING
+    const { holder, lock } = found
+    if (!holder) return { state: 'dead', holder, isSeen: true, lock }
     const state = seen(holder, this.#me)
-    const isSeen = state !== 'unseen'
-    return { state: isSeen ? state : this.#watched(found), holder, isSeen }
+    if (state !== 'unseen') return { state, holder, isSeen: true, lock }
+    const isGone = isOfEarlierBoot(holder, this.#me) && this.#isOlderThanBoot(found, fresh)
+    return { state: isGone ? 'dead' : this.#watched(found), holder, isSeen: false, lock }
+  }
+
+  /**
+   * Was it touched last before this machine's start, and so long ago that a living holder had touched it again? Each
+   * touch sets the time of change by the clock of the file system, and so does the making of `fresh`: our own clock is
+   * not asked.
+   */
+  #isOlderThanBoot({ changedAtMs }: Found, fresh: string): boolean {
+    const sinceBootMs = uptimeMs()
+    if (sinceBootMs === undefined) return false
+    this.#bootedAtMs ??= changeOf(fresh) - sinceBootMs
+    const silentMs = this.#bootedAtMs + sinceBootMs - changedAtMs
+    return changedAtMs < this.#bootedAtMs && silentMs > this.#missedMs
   }
 
   #watched({ ino, mtimeNs }: Found): Look['state'] {
@@ -97,8 +129,15 @@ export class LockWatch {
 
 interface Found {
   holder: Holder | undefined
+  lock: string
   ino: bigint
   mtimeNs: bigint
+  changedAtMs: number
+}
+
+/** -Infinity where there is none, which nothing is older than. */
+function changeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.ctimeMs ?? -Infinity
 }
 
 /** Opened, since NFS asks the server then, and answers from memory otherwise. */
@@ -111,8 +150,10 @@ function read(file: string): Found | undefined {
     throw error
   }
   try {
-    const { ino, mtimeNs } = fstatSync(fd, { bigint: true })
-    return { holder: holderIn(readFileSync(fd, 'utf8')), ino, mtimeNs }
+    const { ino, mtimeNs, ctimeMs } = fstatSync(fd, { bigint: true })
+    const text = readFileSync(fd, 'utf8')
+    // The number of a file is given again when that one is gone.
+    return { holder: holderIn(text), lock: `${ino} ${text}`, ino, mtimeNs, changedAtMs: Number(ctimeMs) }
   } finally {
     closeSync(fd)
   }

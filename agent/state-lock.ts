@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { link, open, rm, stat, type FileHandle } from 'node:fs/promises'
+import { link, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { isFull } from './disk-full.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
-import { LockWatch, lookByNumber, thisHolder, TOUCHES_MISSED, type Look } from './lock-holder.ts'
+import { lockAt, LockWatch, lookByNumber, thisHolder, TOUCHES_MISSED, type Look } from './lock-holder.ts'
 
 export interface StateLock {
   release(): Promise<void>
@@ -39,7 +39,7 @@ export function lockState(folder: string, { log, signal, touchMs = TOUCH_MS }: W
     await pause(watch.lookMs, signal)
     if (signal?.aborted) throw new AgentRefusal(EXIT.stopped, `Stopped before ${folder} was locked.`)
   }
-  return lockBy(folder, { look: () => watch.look(), wait, touchMs })
+  return lockBy(folder, { look: (fresh) => watch.look(fresh), wait, touchMs })
 }
 
 /** Where only processes of this machine come, in this container: those of others are taken for dead. */
@@ -51,7 +51,8 @@ export function lockHere(folder: string): Promise<StateLock> {
 const lockIn = (folder: string) => path.join(folder, 'agent.lock')
 
 interface Judge {
-  look: () => Look
+  /** `fresh` is a file that was just made beside the lock. */
+  look: (fresh: string) => Look
   wait: (look: Look, isFirst: boolean) => Promise<void>
   /** Nobody looks at it where this is missing. */
   touchMs?: number
@@ -68,7 +69,7 @@ async function lockBy(folder: string, { look, wait, touchMs }: Judge): Promise<S
     let isFirst = true
     for (let tries = 0; tries < TRIES;) {
       if (!full && (await linked(mine, file))) return await held(file, touchMs)
-      const found = look()
+      const found = look(mine)
       if (found.state === 'alive') throw inUse(folder, found)
       if (found.state === 'unsure') {
         await wait(found, isFirst)
@@ -76,7 +77,9 @@ async function lockBy(folder: string, { look, wait, touchMs }: Judge): Promise<S
         continue
       }
       tries += 1
-      const isTaken = await ifDead(file, mine, look, () => (full ? writeMark(file, 'r+') : rm(file, { force: true })))
+      if (full && found.state === 'missing') throw full
+      const act = ({ lock }: Look) => (full ? writeMark(file, 'r+') : removeThat(lock, file, `${mine}.dead`))
+      const isTaken = found.state === 'dead' && (await ifDead(file, mine, () => look(mine), act))
       if (full && isTaken) return await held(file, touchMs)
       await pause(20)
     }
@@ -118,15 +121,37 @@ async function isSame(handle: FileHandle, file: string): Promise<boolean> {
  * Two agents may find the same dead lock: only the one that holds the second lock acts on it, after another look.
  * Answers whether that was us.
  */
-async function ifDead(file: string, mine: string, look: () => Look, act: () => Promise<void>): Promise<boolean> {
+async function ifDead(
+  file: string,
+  mine: string,
+  look: () => Look,
+  act: (dead: Look) => Promise<void>,
+): Promise<boolean> {
   const takeover = `${file}.takeover`
   if (!(await linked(mine, takeover))) return removeIfOld(takeover)
+  const ours = lockAt(takeover)
   try {
-    if (look().state !== 'dead') return false
-    await act()
+    const found = look()
+    if (found.state !== 'dead') return false
+    await act(found)
     return true
   } finally {
-    await rm(takeover, { force: true })
+    // One that stood still for long finds that of another.
+    if (lockAt(takeover) === ours) await rm(takeover, { force: true })
+  }
+}
+
+/** Moves it away first, and looks at what was moved: after a stop of this process another lock may have its name. */
+async function removeThat(lock: string, file: string, away: string): Promise<void> {
+  try {
+    await rename(file, away)
+  } catch (error) {
+    return ifMissing(error)
+  }
+  try {
+    if (lockAt(away) !== lock) await linked(away, file)
+  } finally {
+    await rm(away, { force: true })
   }
 }
 

@@ -1,19 +1,22 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fillDisk } from '@windlass/shared/test/_kit/fill-disk.ts'
 import { aZombie } from '@windlass/shared/test/_kit/processes.ts'
+import { pause } from '@windlass/shared/time.ts'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
-import { EXIT } from '../exit-codes.ts'
-import { thisHolder } from '../lock-holder.ts'
+import { EXIT, type AgentRefusal } from '../exit-codes.ts'
+import { LockWatch, lookByNumber, thisHolder } from '../lock-holder.ts'
+import { uptimeMs } from '../os/process-id.ts'
 import { lockState } from '../state-lock.ts'
 import { aFolder, aLog } from './_kit/an-agent.ts'
 import { aSmallDisk } from './_kit/small-disk.ts'
 
 const MIB = 1024 * 1024
+const ROUNDS = 20
 
 test('a folder that a live process has is refused, and one that a zombie has is taken', async () => {
   const { folder, remove } = await aFolder()
@@ -121,14 +124,70 @@ test('of two that wait for the same lock one gets it, and the other is refused',
   for (const each of both) if (each.status === 'fulfilled') await each.value.release()
 })
 
+/** One of an earlier boot of this machine; undefined where machines have no names, as in a container. */
+function ofEarlierBoot() {
+  const me = thisHolder()
+  return me?.machine === undefined ? undefined : JSON.stringify({ ...me, boot: 'the one before' })
+}
+
+const noMachine = 'this machine has no name, or this is a container'
+
 test('the lock of an earlier boot of this machine is taken at once', async (t) => {
+  const holder = ofEarlierBoot()
+  if (!holder) return t.skip(noMachine)
+  // There the machine seems to have started within the last second.
+  const young = () => ['--time', '--boottime', `-${Math.floor(uptimeMs()! / 1000)}`, '--fork', '--kill-child=SIGKILL']
+  if (spawnSync('unshare', [...young(), 'true']).status !== 0) return t.skip('no time namespace can be made here')
   const { folder, file } = await aLockFolder(t)
-  const me = thisHolder()!
-  if (me.machine === undefined) return t.skip('this machine has no name, or this is a container')
-  await writeFile(file, JSON.stringify({ ...me, boot: 'the one before' }))
-  // It would wait for hours otherwise.
-  const lock = await lockState(folder, { touchMs: 3_600_000 })
-  await lock.release()
+  await writeFile(file, holder)
+  await pause(2_000)
+  const program = path.join(import.meta.dirname, 'programs', 'holds-lock.ts')
+  const child = spawn('unshare', [...young(), process.execPath, program, folder, '100'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  const [said] = (await once(child.stdout, 'data')) as [Buffer]
+  assert.equal(said.toString(), 'locked\n')
+})
+
+test('a lock of the same machine, to go by its name, is left to the one that touches it', async (t) => {
+  const holder = ofEarlierBoot()
+  if (!holder) return t.skip(noMachine)
+  const { folder, file } = await aLockFolder(t)
+  await writeFile(file, holder)
+  const touching = setInterval(() => void utimes(file, new Date(), new Date()).catch(() => {}), 20)
+  t.after(() => clearInterval(touching))
+  const refusal = { exitCode: EXIT.inUse, message: /on another machine/ }
+  await assert.rejects(lockState(folder, { touchMs: TOUCH_MS }), refusal)
+  assert.equal(await readFile(file, 'utf8'), holder)
+})
+
+test('a lock that is gone is not taken for that of a dead agent', async (t) => {
+  const { file } = await aLockFolder(t)
+  assert.equal(lookByNumber(file).state, 'missing')
+  assert.equal(new LockWatch(file, TOUCH_MS).look(file).state, 'missing')
+})
+
+test('of many that find the lock of a dead agent at once, never two have it', async (t) => {
+  const { folder, file } = await aLockFolder(t)
+  let holders = 0
+  let most = 0
+  const start = async () => {
+    try {
+      const lock = await lockState(folder)
+      most = Math.max(most, ++holders)
+      await pause(Math.random() * 5)
+      holders -= 1
+      await lock.release()
+    } catch (error) {
+      assert.equal((error as AgentRefusal).exitCode, EXIT.inUse)
+    }
+  }
+  for (let round = 0; round < ROUNDS; round++) {
+    await writeFile(file, JSON.stringify({ pid: 1 << 30, started: '1' }))
+    await Promise.all(Array.from({ length: 12 }, () => pause(Math.random() * 30).then(start)))
+  }
+  assert.equal(most, 1)
 })
 
 test('a holder touches its lock, and leaves that of an agent which has taken it over', async (t) => {

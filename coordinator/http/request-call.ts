@@ -42,8 +42,12 @@ export class RequestCall implements Call<unknown>, Open {
     // A handler may go on behind its answer; then there is nobody to be told of, nor anything to end.
     if (response.completed) gone.abort()
     else {
-      response.once('abort', () => gone.abort())
       open.add(this)
+      // Its handler may never come to its end: nothing is left here to be ended.
+      response.once('abort', () => {
+        open.delete(this)
+        gone.abort()
+      })
     }
     return gone.signal
   }

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
+import { inTime } from '../in-time.ts'
 import type { Asking } from './asking.ts'
 
 /** What an answer may have much of. */
@@ -25,14 +26,20 @@ export interface Batch {
 /** Characters of all resources and lists of tools in one answer: some 20 ms to print, whatever they are. */
 const MOST_CHARS = 1_000_000
 
-export function createBatch(asking: Asking): Batch {
+/** `mostMs`: until then each of them has ended, or is refused. */
+export function createBatch(asking: Asking, mostMs: number): Batch {
+  const until = performance.now() + mostMs
+  const left = () => until - performance.now()
   let last: Promise<unknown> | undefined
   let room = MOST_CHARS
 
   /** The request may have taken minutes to come, and so may what was before: the credential is looked at again. */
-  async function begin<T>(act: () => Promise<T>): Promise<T> {
-    await asking.stay()
-    return act()
+  function begin<T>(act: () => Promise<T>): Promise<T> {
+    const acting = async () => {
+      await asking.stay()
+      return act()
+    }
+    return inTime(left(), acting(), `It has not come to its end within ${mostMs / 1000} s.`)
   }
 
   return {
@@ -41,6 +48,8 @@ export function createBatch(asking: Asking): Batch {
       const mine = last?.then(async () => {
         await setImmediate()
         if (asking.gone.aborted) throw new Fault('UNAVAILABLE')
+        // Timers are a little early.
+        if (left() < 2) throw new Fault('UNAVAILABLE', {}, NOT_BEGUN)
         return begin(act)
       })
       const acting = mine ?? begin(act)
@@ -60,6 +69,8 @@ export function createBatch(asking: Asking): Batch {
     },
   }
 }
+
+const NOT_BEGUN = 'What came before it has taken too long, and it was not begun: send it by a request of its own.'
 
 const charsOf = ({ text = '', blob = '', tools = [] }: Content) =>
   text.length + blob.length + (tools.length > 0 ? JSON.stringify(tools).length : 0)

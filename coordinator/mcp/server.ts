@@ -16,11 +16,14 @@ import {
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { faultFor } from '../call/failures.ts'
+import { inTime } from '../in-time.ts'
 import type { Asking } from './asking.ts'
 import { createBatch } from './batch.ts'
 import { UnknownTool } from './call-tool.ts'
 import { coded, type JsonRpcError, withCode } from './coded.ts'
+import { type Deadlines, DEADLINES } from './deadlines.ts'
 import { hasTooManyNames } from './many-names.ts'
+import { haveSameIds } from './same-ids.ts'
 import type { Surface } from './surface.ts'
 
 /** One POST, behind every check that is ours. */
@@ -39,6 +42,7 @@ export interface McpAnswer {
 }
 
 export interface Mcp {
+  /** Throws UNAVAILABLE for what has no answer in time. */
   answer(request: McpRequest): Promise<McpAnswer>
 }
 
@@ -46,6 +50,7 @@ export interface McpOptions {
   surface: Surface
   version: string
   log: Log
+  deadlines?: Deadlines
 }
 
 /** The protocol reads nothing else; a cookie or a credential has no business in there. */
@@ -63,14 +68,30 @@ const INSTRUCTIONS = [
 ].join('\n')
 
 /** Serves both eras of the protocol without sessions: each request is answered by itself, by whichever coordinator gets it. */
-export function createMcp({ surface, version, log }: McpOptions): Mcp {
+export function createMcp({ deadlines = DEADLINES, ...options }: McpOptions): Mcp {
+  const { requestMs } = deadlines
+  const answer = createAnswer({ ...options, deadlines })
+  return {
+    async answer(request) {
+      const over = new AbortController()
+      try {
+        return await inTime(requestMs, answer(request, over.signal), unanswered(requestMs))
+      } finally {
+        over.abort()
+      }
+    },
+  }
+}
+
+/** Answers, unless the library leaves something without an answer. `over` ends what it has under way. */
+function createAnswer({ surface, version, log, deadlines }: Required<McpOptions>) {
   const info = { name: 'windlass', title: 'Windlass', version }
   const onerror = (error: Error) => log.debug('mcp.refused', { reason: error.message })
   // No handler of ours says anything before its result, so each answer is one JSON text.
   const modern = createMcpHandler((context) => serverFor(carriedBy(context)), { legacy: 'reject', onerror })
-  return { answer }
+  return answer
 
-  async function answer({ headers, message, asking }: McpRequest): Promise<McpAnswer> {
+  async function answer({ headers, message, asking }: McpRequest, over: AbortSignal): Promise<McpAnswer> {
     if (!takesJson(headers['accept']))
       return refusal(406, null, { code: ProtocolErrorCode.InvalidRequest, message: NOT_TAKEN })
     if (hasTooManyNames(messagesIn(message))) return refusal(400, null, TOO_MANY_NAMES)
@@ -81,8 +102,11 @@ export function createMcp({ surface, version, log }: McpOptions): Mcp {
       mcpNameHeader: headers['mcp-name'],
       body: message,
     })
-    const request = new Request(ADDRESS, { method: 'POST', headers: headersOf(headers) })
-    if (outcome.kind === 'legacy') return unfitting(message) ?? textOf(await old(request, { message, asking }))
+    const request = new Request(ADDRESS, { method: 'POST', headers: headersOf(headers), signal: over })
+    if (outcome.kind === 'legacy') {
+      if (haveSameIds(messagesIn(message))) return refusal(400, null, SAME_IDS)
+      return unfitting(message) ?? textOf(await old(request, { message, asking }))
+    }
     // A stream that stays open for what never changes: there is nothing to subscribe to here.
     if (outcome.kind === 'modern' && outcome.message.method === 'subscriptions/listen') return noMethod(message)
     return textOf(await modern.fetch(request, { parsedBody: message, authInfo: carrying({ message, asking }) }))
@@ -93,15 +117,12 @@ export function createMcp({ surface, version, log }: McpOptions): Mcp {
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
     const server = serverFor(carried)
     await server.connect(transport)
-    try {
-      return await transport.handleRequest(request, { parsedBody: carried.message })
-    } finally {
-      await server.close()
-    }
+    request.signal.addEventListener('abort', () => void server.close(), { once: true })
+    return transport.handleRequest(request, { parsedBody: carried.message })
   }
 
   function serverFor({ asking, message }: Carried): Server {
-    const batch = createBatch(asking)
+    const batch = createBatch(asking, deadlines.messagesMs)
     const inTurn = <T>(act: () => Promise<T>, uri?: string) => refusing(asking, () => batch.inTurn(act), uri)
     const server = new Server(info, {
       capabilities: { tools: {}, resources: {}, completions: {} },
@@ -109,6 +130,9 @@ export function createMcp({ surface, version, log }: McpOptions): Mcp {
       cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } },
     })
     const listTools = async () => ({ tools: surface.tools(asking) as Tool[] })
+    // The library gives a request that was cancelled no answer, and waits for one. Without sessions a message reaches
+    // the requests of its own batch only, and there is nothing to cancel.
+    server.setNotificationHandler('notifications/cancelled', () => {})
     server.setRequestHandler('tools/list', () =>
       inTurn(Array.isArray(message) ? () => batch.withRoom(listTools) : listTools),
     )
@@ -170,6 +194,11 @@ const TOO_MANY_NAMES = {
   code: ProtocolErrorCode.InvalidRequest,
   message: 'Invalid request: its messages have more than 4,000 names, apart from those in the values of `arguments`.',
 }
+const SAME_IDS = {
+  code: ProtocolErrorCode.InvalidRequest,
+  message: 'Invalid request: two requests of a batch have the same id.',
+}
+const unanswered = (ms: number) => `The request has no answer after ${ms / 1000} s. What it was to do may go on.`
 const takesJson = (accept = '*/*') => /(^|[,\s])(\*\/\*|application\/(json|\*))/.test(accept)
 const NOT_TAKEN = 'Every answer is `application/json`: `Accept` has to name that, or a pattern that fits it.'
 

@@ -4,6 +4,7 @@ import type { Handlers } from '../api/index.ts'
 import type { Sizes } from '../sizes.ts'
 import type { Asking } from './asking.ts'
 import { callTool } from './call-tool.ts'
+import { CALL_MS } from './deadlines.ts'
 import { complete, type CompletionAsk } from './complete.ts'
 import { type Fields, mayCall } from './invoke.ts'
 import { listResources, readResource, type ListedResource, type ListedTemplate, type ReadText } from './resources.ts'
@@ -34,8 +35,6 @@ interface View {
 const MOST_VIEWS = 500
 /** Even a caller without any tool sends an `initialize`. */
 const LEAST_BYTES = 1024 * 1024
-/** Proxies in front of us close what is silent for 30 s. The longest wait that a tool takes is 25 s. */
-const MOST_MS = 28_000
 
 interface SurfaceOptions {
   /** The defaults, unless given. */
@@ -45,7 +44,7 @@ interface SurfaceOptions {
 }
 
 /** The operations of the coordinator as tools, its logs and files as resources. */
-export function createSurface(handlers: Handlers, { sizes, mostMs = MOST_MS }: SurfaceOptions = {}): Surface {
+export function createSurface(handlers: Handlers, { sizes, mostMs = CALL_MS }: SurfaceOptions = {}): Surface {
   const { tools, planOf } = tablesOf(handlers, sizes)
   const views = new Map<string, View>()
   return {

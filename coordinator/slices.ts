@@ -6,13 +6,18 @@ const SLICE_MS = 5
 /** Those who have had a slice stand in line: one of them goes on in each turn of the event loop. */
 let line: Promise<void> = Promise.resolve()
 
+/** Resolves in a turn of the event loop in which nobody else of those in line goes on. */
+export function turnInLine(): Promise<void> {
+  line = line.then(() => setImmediate())
+  return line
+}
+
 /** To be called time and again by long work, which awaits what it returns: undefined as long as its slice lasts. */
 export function createSlices(): () => Promise<void> | undefined {
   let since = performance.now()
 
   async function next(): Promise<void> {
-    line = line.then(() => setImmediate())
-    await line
+    await turnInLine()
     since = performance.now()
   }
 

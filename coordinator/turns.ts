@@ -1,8 +1,8 @@
 /** Waiting items by org. Each org has its turn, however much another has brought. */
 export interface Turns<T> {
   add(org: string, item: T): void
-  /** The next of the first org in turn that may; that org then comes last. */
-  take(may: (org: string) => boolean): T | undefined
+  /** The next of the first org in turn that may have its next; that org then comes last. */
+  take(may: (org: string, next: T) => boolean): T | undefined
   /** Number of waiting items of this org. */
   waiting(org: string): number
   isEmpty(): boolean
@@ -26,7 +26,7 @@ export function createTurns<T>(): Turns<T> {
     },
     take(may) {
       for (const [org, list] of orgs) {
-        if (!may(org)) continue
+        if (!may(org, list[0]!)) continue
         const item = list.shift()
         orgs.delete(org)
         if (list.length > 0) orgs.set(org, list)

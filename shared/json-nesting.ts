@@ -38,6 +38,11 @@ export const MOST_MARKS_OF_INPUT: Marks = { opened: 300_000, names: Infinity, co
 /** True when a text has more of one kind of mark than there may be. One pass to the first mark too many. */
 export function hasMoreMarks(text: string, most: Marks): boolean {
   if (text.length <= Math.min(most.opened, most.names, most.commas)) return false
+  return countMarks(text, most) === undefined
+}
+
+/** The marks of a text, or undefined when it has more of one kind than there may be. */
+export function countMarks(text: string, most: Marks): Marks | undefined {
   const found = { opened: 0, names: 0, commas: 0 }
   const { plain = Infinity } = most
   let ofValues = 0
@@ -50,14 +55,14 @@ export function hasMoreMarks(text: string, most: Marks): boolean {
       ofValues += ofLast
       at = end - 1
     } else if (code === 0x5b || code === 0x7b) {
-      if (++found.opened > most.opened) return true
+      if (++found.opened > most.opened) return undefined
     } else if (code === 0x3a) {
       ofValues -= ofLast
-      if (++found.names > most.names) return true
-    } else if (code === 0x2c && ++found.commas > most.commas) return true
-    if (at - ofValues > plain) return true
+      if (++found.names > most.names) return undefined
+    } else if (code === 0x2c && ++found.commas > most.commas) return undefined
+    if (at - ofValues > plain) return undefined
   }
-  return false
+  return found
 }
 
 /** Quotes as near to one another are found faster one by one, for as many characters. */

@@ -1,13 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { Fault } from '@windlass/shared/errors.ts'
-import {
-  hasMoreMarks,
-  type Marks,
-  MOST_LEVELS,
-  MOST_MARKS_OF_INPUT,
-  nestsDeeper,
-} from '@windlass/shared/json-nesting.ts'
-import { createSlices } from '../slices.ts'
+import { countMarks, type Marks, MOST_LEVELS, MOST_MARKS_OF_INPUT, nestsDeeper } from '@windlass/shared/json-nesting.ts'
+import { createSlices, turnInLine } from '../slices.ts'
 import type { HttpRequest } from './exchange.ts'
 import { refuseLossyNumbers } from './json-numbers.ts'
 import { findTrouble } from './json-text.ts'
@@ -16,6 +10,8 @@ import type { Room } from './room.ts'
 
 /** A body that announces more grows as it comes. */
 const SET_ASIDE_BYTES = 16 * 1024
+/** Bodies up to that are neither counted nor paced. */
+export const SMALL_BYTES = 64 * 1024
 /** A body that is larger than an input holds files, whose texts do not count. */
 const LARGE_CHARS = 1_200_000
 const MOST_MARKS_OF_LARGE: Marks = { opened: 100_000, names: 100_000, commas: 200_000 }
@@ -117,16 +113,11 @@ function asObject(value: unknown): Record<string, unknown> {
 
 /** Each step takes up to 20 ms for a body of 12 MB; between them others have their turn. */
 async function parseBytes(bytes: Buffer, room: Room | undefined): Promise<unknown> {
-  await room?.seat(bytes.length)
+  if (bytes.length > SMALL_BYTES) await makeRoom(bytes, room)
   const slice = createSlices()
   if (!isUtf8(bytes)) throw invalid('The body is not valid UTF-8.', {})
   const text = bytes.toString('utf8')
   if (text.startsWith('\ufeff')) throw invalid('The body begins with a byte order mark; leave it out.', {})
-  await slice()
-  const most = text.length > LARGE_CHARS ? MOST_MARKS_OF_LARGE : MOST_MARKS_OF_INPUT
-  // First, as it ends sooner in a large text of brackets.
-  if (hasMoreMarks(text, most))
-    throw invalid(`The body holds too many values: ${most.opened} lists and objects are the most.`, {})
   await slice()
   if (nestsDeeper(text, MOST_LEVELS)) throw invalid(`The body nests deeper than ${MOST_LEVELS} levels.`, {})
   await slice()
@@ -134,8 +125,30 @@ async function parseBytes(bytes: Buffer, room: Room | undefined): Promise<unknow
   await slice()
   refuseLossyNumbers(text)
   await slice()
-  room?.read(bytes.length)
   return value
+}
+
+/** Memory of values beside their texts: objects with a name each, lists in a list, and texts of six letters. */
+const BYTES_OF = { opened: 56, name: 48, comma: 16 }
+
+/**
+ * Waits for the turn of a large body, and for room for its values. Its text is made again then: those that wait hold
+ * nothing but the bytes that they are counted by.
+ */
+async function makeRoom(bytes: Buffer, room: Room | undefined): Promise<void> {
+  await turnInLine()
+  const { opened, names, commas } = marksOf(bytes.toString('utf8'))
+  const besideTexts = opened * BYTES_OF.opened + names * BYTES_OF.name + commas * BYTES_OF.comma
+  await room?.holdValues({ bytes: bytes.length, besideTexts })
+  await turnInLine()
+}
+
+/** In one pass, which ends soon in a text of too many. */
+function marksOf(text: string): Marks {
+  const most = text.length > LARGE_CHARS ? MOST_MARKS_OF_LARGE : MOST_MARKS_OF_INPUT
+  const marks = countMarks(text, most)
+  if (marks) return marks
+  throw invalid(`The body holds too many values: ${most.opened} lists and objects are the most.`, {})
 }
 
 function parse(text: string): unknown {

@@ -20,8 +20,6 @@ export interface Plan {
   readonly addressed: readonly string[]
   readonly ridesIn: 'query' | 'body'
   readonly bodyBytes: number
-  /** What is made of its body takes long, and has bounds of its own. */
-  readonly takesFiles: boolean
   /**
    * `orgReads`: what it reads grows with what the org has. `orgChanges`: it takes the lock of the org. `orgStops`: it
    * ends something, and does not wait for what it is to end. Undefined: it holds no connection of the pool, or has
@@ -112,7 +110,6 @@ function planRow(row: AnyOp, handle: Plan['handle'] | undefined, sizes: Sizes): 
     addressed: names.filter((name) => row.method !== 'PUT' || name !== 'name'),
     ridesIn: restRidesIn(row),
     bodyBytes: bodyBytes(row.carries, sizes),
-    takesFiles: row.carries === 'files',
     turns: isForCallers(row) ? turnsOf(row) : row.credentials.includes('run') ? 'orgPrograms' : undefined,
     pauses: typeof row.stops === 'object',
     scopedToOrg: isForCallers(row) && names.includes('org'),

@@ -1,10 +1,17 @@
 import type { Holding } from '../limits/bytes-in-flight.ts'
 
+interface ValueSize {
+  /** Of the body. */
+  bytes: number
+  /** Bytes of memory that its values take beside their texts. */
+  besideTexts: number
+}
+
 /** Counts the bytes of a body, and bounds what is in memory of its values. */
 export interface Room extends Omit<Holding, 'whole'> {
-  /** Waits until a body of so many bytes may become values. They keep their seat until `release`, or `leave`. */
-  seat(bytes: number): Promise<void>
-  /** The body has become values. Files leave their seat then. */
-  read(bytes: number): void
-  leave(): void
+  /**
+   * Waits until there is room for the values of a body; they hold it until `release`. Throws UNAVAILABLE when there is
+   * none in time.
+   */
+  holdValues(size: ValueSize): Promise<void>
 }

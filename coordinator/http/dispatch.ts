@@ -65,10 +65,10 @@ export interface Pipeline {
   gate: Gate
   proxies: Proxies
   waiting: Waiting
-  /** Of requests whose bodies have become values. */
-  seats: Seats
+  /** Memory of large bodies that have become values. */
+  values: Seats
   /** The same for MCP, whose calls may last as long as a compiler. */
-  mcpSeats: Seats
+  mcpValues: Seats
   requestTurns: RequestTurns
   runnerTurns: RunnerTurns
   programs: ProgramRequests
@@ -154,7 +154,7 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   if (plan.row.wire === 'socket' && !exchange.isUpgrade) throw new Fault('UPGRADE_REQUIRED')
   if (plan.row.body === 'raw') return answerRaw(exchange, plan, params)
   if (!isCaller(actor) || !mayBeLarge(request)) return answer(exchange, plan, { actor, params })
-  const room = roomFor({ ...pipeline.deps, seats: pipeline.seats }, actor.orgId, response)
+  const room = roomFor({ ...pipeline.deps, values: pipeline.values }, actor.orgId, response)
   try {
     await answer(exchange, plan, { actor, params, room })
   } finally {
@@ -188,7 +188,6 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room, raw
   const since = performance.now()
   const read = (space?: Room) => readInput(plan, request, params, space)
   const input = await (room ? inTime(response, room, read) : read())
-  if (plan.takesFiles) room?.leave()
   exchange.input = input
   const stay = () => identifyAgain(exchange, plan)
   // Of a slow body the end comes minutes later than the credential.

@@ -1,16 +1,20 @@
+import { Fault } from '@windlass/shared/errors.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Seats } from '../limits/seats.ts'
 import { mostWithoutFiles, type Sizes } from '../sizes.ts'
-import { ClientGone } from '../call/body.ts'
+import { ClientGone, SMALL_BYTES } from '../call/body.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
 import type { Room } from '../call/room.ts'
 
-/** Smaller bodies are neither counted nor paced. */
-const SMALL_BYTES = 64 * 1024
 /**
  * Deadline for a body: 64 MiB at 220 KB/s. A slower client would block others with bytes that it has not sent yet.
  */
 const BODY_DEADLINE_MS = 300_000
+/** As long as requests wait for a turn of their org. */
+const PATIENCE_MS = 20_000
+/** As it came, as values, as they are printed for the judge, and on their way to the database. */
+const BYTES_OF_TEXT = 4
+const TOO_LONG = 'Other large requests are under way, and have taken long. Send it again in a second.'
 
 /** Whether the body may be larger than what is never counted. */
 export function mayBeLarge({ headers }: Pick<HttpRequest, 'headers'>): boolean {
@@ -19,39 +23,36 @@ export function mayBeLarge({ headers }: Pick<HttpRequest, 'headers'>): boolean {
 
 interface Bounds {
   bodies: BytesInFlight
-  seats: Seats
+  values: Seats
   config: Sizes
 }
 
 /** Room for a body that may be large. The caller releases it when nothing of the body is in memory any more. */
-export function roomFor({ bodies, seats, config }: Bounds, orgId: string, response: HttpResponse): Room {
+export function roomFor({ bodies, values, config }: Bounds, orgId: string, response: HttpResponse): Room {
   const holding = bodies.hold(orgId)
-  let leaveSeat: (() => void) | undefined
+  let leaveValues: (() => void) | undefined
   let isReleased = false
-  const leave = () => leaveSeat?.()
   const release = () => {
     isReleased = true
     holding.release()
-    leave()
+    leaveValues?.()
   }
-  // A body whose client has gone may never come to its end, nor whoever waits for it.
-  response.once('abort', release)
+  // A body whose client has gone may never come to its end. Once it is values, they stay until their handler has ended.
+  response.once('abort', () => leaveValues ?? release())
   return {
     announce: holding.announce,
     take: holding.take,
     release,
-    leave,
-    async seat(bytes) {
-      if (bytes <= SMALL_BYTES) return
-      leaveSeat = await seats.take(orgId)
+    async holdValues({ bytes, besideTexts }) {
+      // The texts of files, and of many inputs, are counted by their bytes alone.
+      const ofTexts = bytes > mostWithoutFiles(config) ? 0 : BYTES_OF_TEXT * bytes
+      const leave = await values.takeInTime(orgId, PATIENCE_MS, besideTexts + ofTexts)
+      if (!leave) throw new Fault('UNAVAILABLE', {}, TOO_LONG)
       if (isReleased) {
         leave()
         throw new ClientGone()
       }
-    },
-    read(bytes) {
-      // It holds files or inputs, in few values, and a wait for compiler or runs that nobody else is to wait for.
-      if (bytes > mostWithoutFiles(config)) leave()
+      leaveValues = leave
     },
   }
 }

@@ -126,7 +126,7 @@ async function serve({ load }: Mounted, exchange: Exchange): Promise<void> {
   exchange.actor = caller.id
   await take(exchange, caller)
   assertOrg(request.headers, caller)
-  const room = roomFor({ ...deps, seats: pipeline.mcpSeats }, caller.orgId, response)
+  const room = roomFor({ ...deps, values: pipeline.mcpValues }, caller.orgId, response)
   try {
     await answer(await load(), exchange, { caller, room })
   } finally {
@@ -158,10 +158,7 @@ async function answer({ mcp, surface }: Loaded, exchange: Exchange, { caller, ro
     stay: () => stay(exchange),
   })
   try {
-    const wait = () => {
-      room.leave()
-      return pipeline.waiting.enter(caller)
-    }
+    const wait = () => pipeline.waiting.enter(caller)
     const asking = askingOf(call, { deps, caller, bytes: body.bytes, wait })
     const { status, text } = await mcp.answer({ headers: request.headers, message: body.value, asking })
     if (!response.completed) send(exchange, status, text)

@@ -8,6 +8,7 @@ import type { Handlers } from '../api/index.ts'
 import { createStrangers } from '../limits/strangers.ts'
 import { createProgramRequests } from '../limits/program-requests.ts'
 import { createSeats } from '../limits/seats.ts'
+import { createSlowOrgs } from '../limits/slow-orgs.ts'
 import { createWaiting } from '../limits/waiting.ts'
 import type { Surface } from '../mcp/surface.ts'
 import type { Verifiers } from '../call/access.ts'
@@ -40,8 +41,11 @@ const RECHECK_MS = 5000
  */
 const IDLE_S = 40
 
-/** Requests whose large bodies are values at once: of an org, and of all. Each takes up to 20 MiB for 1 MiB of text. */
-const SEATS = { org: 4, all: 8 }
+/**
+ * Memory of large bodies that are values at once: of an org, of all, and of all orgs whose requests take long. A text
+ * of 1 MiB takes 4 to 25 MiB: one of 100 KB that waits for the judge keeps nobody else waiting.
+ */
+const VALUES = { org: 48 * MIB, all: 160 * MIB, slow: 120 * MIB }
 
 const SOCKET_OPTIONS = {
   message_type: 'String',
@@ -110,8 +114,8 @@ function admissionOf({
   | 'access'
   | 'strict'
   | 'waiting'
-  | 'seats'
-  | 'mcpSeats'
+  | 'values'
+  | 'mcpValues'
   | 'requestTurns'
   | 'runnerTurns'
   | 'programs'
@@ -121,15 +125,15 @@ function admissionOf({
   const gate = createGate({ log, strangers: createStrangers(limitRefusedPerMin) })
   const waiting = createWaiting({ caller: limitWaiting, org: limitOrgWaiting })
   const access = accessLog ? createAccessLog(log, proxies) : undefined
-  const [seats, mcpSeats] = [createSeats(SEATS), createSeats(SEATS)]
+  const [values, mcpValues] = [createSeats(VALUES, createSlowOrgs()), createSeats(VALUES, createSlowOrgs())]
   return {
     strict,
     proxies,
     gate,
     access,
     waiting,
-    seats,
-    mcpSeats,
+    values,
+    mcpValues,
     requestTurns: createRequestTurns(),
     runnerTurns: createRunnerTurns(),
     programs: createProgramRequests(),

@@ -124,7 +124,7 @@ export function createOrgTurns({ scope, seats, keepsOne, message }: Kind, patien
   return {
     async run(orgId, asked, act) {
       const since = performance.now()
-      const leave = await inTime(seating.take(orgId), patienceMs)
+      const leave = await seating.takeInTime(orgId, patienceMs)
       if (!leave) throw tooLong()
       try {
         if (isLongAgo(since)) await asked.stay()
@@ -158,14 +158,4 @@ export function openOrgTurns() {
     orgDeliveries: createOrgTurns(DELIVERIES),
     orgRegistrations: createOrgTurns(REGISTRATIONS),
   }
-}
-
-/** A seat that comes too late is left at once. */
-async function inTime(seat: Promise<() => void>, patienceMs: number): Promise<(() => void) | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, patienceMs, undefined)))
-  const leave = await Promise.race([seat, late])
-  clearTimeout(timer)
-  if (!leave) void seat.then((tooLate) => tooLate())
-  return leave
 }

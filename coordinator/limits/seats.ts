@@ -1,60 +1,92 @@
 import { createTurns } from '../turns.ts'
 import type { SlowOrgs } from './slow-orgs.ts'
 
-/** Limits how many large things are in memory as values at once, which take twenty times the bytes of their text. */
+/** Limits how many large things are in memory as values at once, or how much they take there. */
 export interface Seats {
   /** Resolves with what gives the seat back, once one is free; again does nothing. Each org has its turn. */
   take(orgId: string): Promise<() => void>
+  /** The same, for so many seats, at most all of the org; undefined when they are not free in time. */
+  takeInTime(orgId: string, ms: number, size?: number): Promise<(() => void) | undefined>
   /** The same, at once; undefined when none is free. */
   takeFree(orgId: string): (() => void) | undefined
 }
 
-/** `slow`: orgs that never get the last seat, and come after the others; left out: none. */
-export function createSeats(most: { org: number; all: number }, slow?: SlowOrgs): Seats {
-  const waiting = createTurns<() => void>()
+interface Most {
+  org: number
+  all: number
+  /** Of all slow orgs together: all but one, unless given. */
+  slow?: number
+}
+
+interface Waiting {
+  size: number
+  begin: () => void
+  isOver?: boolean
+}
+
+/** `slow`: orgs that never get the last seats, and come after the others; left out: none. */
+export function createSeats(most: Most, slow?: SlowOrgs): Seats {
+  const waiting = createTurns<Waiting>()
   const byOrg = new Map<string, number>()
   let taken = 0
 
   const count = (org: string) => byOrg.get(org) ?? 0
   const isSlow = (org: string) => slow?.isSlow(org) ?? false
-  const ofSlow = Math.max(1, most.all - 1)
-  const may = (org: string) => count(org) < most.org && taken < (isSlow(org) ? ofSlow : most.all)
+  const ofSlow = most.slow ?? Math.max(1, most.all - 1)
+  const may = (org: string, { size, isOver }: Pick<Waiting, 'size' | 'isOver'>) =>
+    isOver || (count(org) + size <= most.org && taken + size <= (isSlow(org) ? ofSlow : most.all))
 
   function next(): void {
-    while (taken < most.all) {
-      const begin = waiting.take((org) => !isSlow(org) && may(org)) ?? (slow && waiting.take(may))
-      if (!begin) return
-      begin()
+    for (;;) {
+      const first = waiting.take((org, one) => !isSlow(org) && may(org, one)) ?? (slow && waiting.take(may))
+      if (!first) return
+      if (!first.isOver) first.begin()
     }
   }
 
-  function leaveOnce(orgId: string): () => void {
+  function leaveOnce(orgId: string, size: number): () => void {
     let isTaken = true
     const end = slow?.begin(orgId)
     return () => {
       if (!isTaken) return
       isTaken = false
       end?.()
-      taken--
-      if (count(orgId) > 1) byOrg.set(orgId, count(orgId) - 1)
+      taken -= size
+      if (count(orgId) > size) byOrg.set(orgId, count(orgId) - size)
       else byOrg.delete(orgId)
       next()
     }
   }
 
-  function sit(orgId: string): () => void {
-    taken++
-    byOrg.set(orgId, count(orgId) + 1)
-    return leaveOnce(orgId)
+  function sit(orgId: string, size: number): () => void {
+    taken += size
+    byOrg.set(orgId, count(orgId) + size)
+    return leaveOnce(orgId, size)
+  }
+
+  function wait(orgId: string, size: number, resolve: (leave: () => void) => void): Waiting {
+    const one: Waiting = { size, begin: () => resolve(sit(orgId, size)) }
+    waiting.add(orgId, one)
+    next()
+    return one
   }
 
   return {
-    take(orgId) {
-      return new Promise((resolve) => {
-        waiting.add(orgId, () => resolve(sit(orgId)))
-        next()
-      })
-    },
-    takeFree: (orgId) => (may(orgId) ? sit(orgId) : undefined),
+    take: (orgId) => new Promise((resolve) => void wait(orgId, 1, resolve)),
+    takeInTime: (orgId, ms, size = 1) =>
+      new Promise((resolve) => {
+        const begun = (leave: () => void) => {
+          clearTimeout(late)
+          resolve(leave)
+        }
+        const late = setTimeout(() => {
+          one.isOver = true
+          resolve(undefined)
+          // What stood behind it may be smaller.
+          next()
+        }, ms)
+        const one = wait(orgId, Math.min(size, most.org), begun)
+      }),
+    takeFree: (orgId) => (may(orgId, { size: 1 }) ? sit(orgId, 1) : undefined),
   }
 }

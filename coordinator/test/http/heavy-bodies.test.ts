@@ -3,18 +3,20 @@ import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { after, before, test } from 'node:test'
 import { createBytesInFlight } from '../../limits/bytes-in-flight.ts'
-import { type StubServer, startStub } from './stub-server.ts'
+import type { OrgId } from '@windlass/shared/ids.ts'
+import { aCaller, type StubServer, startStub } from './stub-server.ts'
 
-// 300,000 lists in 900 KB are 14 MiB as values. Each request waits here until the test lets its handler go on.
+// 290,000 lists in 900 KB count as 24 MB of values. Each request waits here until the test lets its handler go on.
 
 const BODY = Buffer.from(JSON.stringify({ input: Array.from({ length: 290_000 }, () => []) }))
-const MOST_OF_ORG = 4
+const MOST_OF_ORG = 2
 /** Against an endless wait only. */
 const MOST_MS = 120_000
 const MOST_BYTES = 20 * BODY.length
 
 let server: StubServer
 let inHandler = 0
+let most = MOST_OF_ORG
 const waiting: (() => void)[] = []
 let arrived: () => void = () => {}
 
@@ -24,7 +26,7 @@ before(async () => {
     handlers: {
       'runs.trigger': async () => {
         inHandler++
-        assert.ok(inHandler <= MOST_OF_ORG, 'one more than there are seats')
+        assert.ok(inHandler <= most, 'more than there is room for')
         await new Promise<void>((resolve) => {
           waiting.push(resolve)
           arrived()
@@ -35,6 +37,10 @@ before(async () => {
       'runs.cancel': () => ({}),
     },
     strict: false,
+    caller: async (token) => {
+      const [role = '', orgId] = token.split('@')
+      return { ...(await aCaller(role)), ...(orgId && { orgId: orgId as OrgId }) }
+    },
   })
 })
 after(async () => {
@@ -46,20 +52,20 @@ after(async () => {
 const letAllGo = () => waiting.splice(0).forEach((goOn) => goOn())
 
 /** Resolves when so many handlers are at work at once. */
-const full = () => new Promise<void>((resolve) => (arrived = () => waiting.length === MOST_OF_ORG && resolve()))
+const full = () => new Promise<void>((resolve) => (arrived = () => waiting.length === most && resolve()))
 
 /** A body of which the last byte is missing. */
-function begin(): { outgoing: ClientRequest; status: Promise<number | undefined> } {
+function begin(body = BODY, caller = 'owner'): { outgoing: ClientRequest; status: Promise<number | undefined> } {
   const outgoing = request(`${server.url}/v1/orgs/acme/workflows/hello/runs`, {
     method: 'POST',
     agent: false,
-    headers: { authorization: 'Bearer owner', 'content-type': 'application/json', 'content-length': BODY.length },
+    headers: { authorization: `Bearer ${caller}`, 'content-type': 'application/json', 'content-length': body.length },
   })
   const status = (once(outgoing, 'response') as Promise<[IncomingMessage]>).then(([response]) => {
     response.resume()
     return response.statusCode
   })
-  outgoing.write(BODY.subarray(0, -1))
+  outgoing.write(body.subarray(0, -1))
   return { outgoing, status }
 }
 
@@ -67,7 +73,7 @@ test(
   'of large bodies that end at one moment a few are values at once, and the others come in turn',
   { timeout: MOST_MS },
   async () => {
-    const posts = Array.from({ length: 12 }, begin)
+    const posts = Array.from({ length: 12 }, () => begin())
     let isFull = full()
     for (const { outgoing } of posts) outgoing.end(BODY.subarray(-1))
     await isFull
@@ -89,7 +95,7 @@ test(
 )
 
 test('bytes that an org has on the way are bounded, also of bodies that trickle in', { timeout: MOST_MS }, async () => {
-  const posts = Array.from({ length: 30 }, begin)
+  const posts = Array.from({ length: 30 }, () => begin())
   arrived = () => {}
   for (const { outgoing } of posts) outgoing.end(BODY.subarray(-1))
   // Those that were taken wait for the test.
@@ -99,4 +105,43 @@ test('bytes that an org has on the way are bounded, also of bodies that trickle 
   const statuses = await Promise.all(posts.map(({ status }) => status))
   assert.deepEqual(new Set(statuses), new Set([201, 429]))
   assert.ok(statuses.filter((status) => status === 201).length >= 20)
+})
+
+test('bodies of few values that wait in their handlers keep no other waiting', { timeout: MOST_MS }, async () => {
+  const text = Buffer.from(JSON.stringify({ input: 'x'.repeat(100_000) }))
+  const callers = ['owner@a', 'owner@b', 'owner@c']
+  most = 60
+  const isFull = full()
+  const posts = Array.from({ length: most }, (_, n) => begin(text, callers[n % callers.length]))
+  for (const { outgoing } of posts) outgoing.end(text.subarray(-1))
+  await isFull
+  letAllGo()
+  for (const { status } of posts) assert.equal(await status, 201)
+})
+
+test('what a client that left has in its handler still counts', { timeout: MOST_MS }, async () => {
+  most = MOST_OF_ORG
+  const isFull = full()
+  const left = Array.from({ length: most }, () => begin())
+  for (const { outgoing, status } of left) {
+    status.catch(() => {})
+    outgoing.on('error', () => {})
+    outgoing.end(BODY.subarray(-1))
+  }
+  await isFull
+  for (const { outgoing } of left) outgoing.destroy()
+  arrived = () => {}
+  const next = begin()
+  next.outgoing.end(BODY.subarray(-1))
+  // Of another org, and behind it: when this one is through, the one before would have been too.
+  const other = begin(BODY, 'owner@a')
+  other.outgoing.end(BODY.subarray(-1))
+  most = MOST_OF_ORG + 1
+  await full()
+  waiting.pop()!()
+  assert.equal(await other.status, 201)
+  assert.equal(waiting.length, MOST_OF_ORG)
+  arrived = letAllGo
+  letAllGo()
+  assert.equal(await next.status, 201)
 })

@@ -88,3 +88,52 @@ test('an org is slow while its acts last, and not only when they have ended', ()
   at = 60_000
   assert.equal(orgs.isSlow('a'), false)
 })
+
+test('whoever takes more has fewer seats beside it, and never more than its org has', async () => {
+  const seats = createSeats({ org: 4, all: 6 })
+  const held: (() => void)[] = []
+  let seated = ''
+  const ask = async (org: string, size: number) => {
+    const leave = await seats.takeInTime(org, 60_000, size)
+    seated += `${org}${size} `
+    held.push(leave!)
+  }
+  const asks = [ask('a', 3), ask('a', 100), ask('a', 1), ask('b', 4), ask('c', 3)]
+  await new Promise(setImmediate)
+  // What is behind the large one of its org waits too, or that would never have its turn.
+  assert.equal(seated, 'a3 c3 ')
+  held[1]!()
+  await new Promise(setImmediate)
+  assert.equal(seated, 'a3 c3 ')
+  held[0]!()
+  await new Promise(setImmediate)
+  assert.equal(seated, 'a3 c3 a100 ')
+  held[2]!()
+  await Promise.all(asks)
+  assert.equal(seated, 'a3 c3 a100 b4 a1 ')
+})
+
+test('who waits in vain has no seat later, and is in nobody’s way', async () => {
+  const seats = createSeats({ org: 2, all: 2 })
+  const leave = await seats.take('a')
+  const late = seats.takeInTime('a', 5, 2)
+  const small = seats.takeInTime('a', 60_000, 1)
+  assert.equal(await late, undefined)
+  const second = await small
+  second!()
+  leave()
+  assert.ok(await seats.takeInTime('b', 60_000, 2))
+})
+
+test('orgs whose acts take long leave a share to the others', async () => {
+  let now = 0
+  const seats = createSeats(
+    { org: 4, all: 8, slow: 6 },
+    createSlowOrgs(() => now),
+  )
+  const held = [await seats.takeInTime('a', 60_000, 4), await seats.takeInTime('b', 60_000, 2)]
+  now = 2000
+  assert.equal(await seats.takeInTime('b', 5, 1), undefined)
+  assert.ok(await seats.takeInTime('v', 60_000, 2))
+  for (const leave of held) leave!()
+})

@@ -13,6 +13,16 @@ export function onlyFilters(sql: Sql, condition: Fragment): Fragment {
 }
 
 /**
+ * `column = key` for a join with a table to which rows come and leave again, where what names them leads. When an old
+ * snapshot keeps its dead rows, the planner takes it for empty and may begin with it: that passes over all of them, of
+ * all orgs. An equality lets it read the table in the order of its key; from this it can only look keys up. The same
+ * goes for an `order by` or a `distinct` of that column. Where a subquery asks for `exists`, `offset 0` does it.
+ */
+export function foundBy(sql: Sql, column: Fragment, key: Fragment): Fragment {
+  return sql`${column} = any(array[${key}])`
+}
+
+/**
  * The run with this id, for `cross join lateral`. `offset 0` keeps the order: first what names the run, then the run by
  * its key.
  */

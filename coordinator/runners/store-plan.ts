@@ -27,12 +27,11 @@ export function heldOn(db: Db, runnerId: RunnerId, limit: number): Promise<HeldR
   return db<HeldRow[]>`
     select p.run_id, w.slug as workflow, r.status, r.place, p.offered_at, p.accepted_at, r.active_ms::float8 as active_ms,
            (v.descriptor ->> 'timeoutMs')::float8 as timeout_ms, (v.descriptor ->> 'cancelGraceMs')::float8 as grace_ms,
-           t.due_at as wall_at, now() as now
+           (select t.due_at from timers t where t.run_id = r.id and t.kind = 'wall-timeout') as wall_at, now() as now
     from placements p
     join runs r on r.id = p.run_id
     join workflows w on w.id = r.workflow_id
     join workflow_versions v on v.id = r.version_id
-    left join timers t on t.run_id = r.id and t.kind = 'wall-timeout'
     where p.runner_id = ${runnerId}
     order by p.offered_at, p.run_id
     limit ${limit}`

@@ -1,4 +1,5 @@
 import type { RunId, RunnerId } from '@windlass/shared/ids.ts'
+import { foundBy } from '../../db/by-key.ts'
 import type { Db } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { NewEvent } from '../../events/store.ts'
@@ -52,11 +53,11 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
       from (
         select l.run_id
         from moved m
-        join placements l on l.run_id = m.id
+        join placements l on ${foundBy(db, db`l.run_id`, db`m.id`)}
         where l.acked_at is null or l.acked_at < now() - interval '1 second' or l.refused_since is not null
         for update of l skip locked
       ) heard
-      where p.run_id = heard.run_id
+      where ${foundBy(db, db`p.run_id`, db`heard.run_id`)}
     ),
     -- By place in the list, so that each of very many rows finds its run at once.
     found as (

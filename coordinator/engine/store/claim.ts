@@ -1,5 +1,6 @@
 import type { OrgId, PoolId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { TriggerKind } from '@windlass/shared/model/run.ts'
+import { foundBy, onlyFilters } from '../../db/by-key.ts'
 import type { Db, Sql } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { Tick } from './new-runs.ts'
@@ -280,9 +281,8 @@ export async function claimPairs(db: Db, poolId: PoolId, pairs: readonly Pair[],
     next as materialized (
       select q.run_id, q.is_resume, q.priority, q.position, p.runner_id, p.slots
       from ${unnest(db, 'p', pairs, { runId: 'text', runnerId: 'text', slots: 'int' })}
-      join run_queue q on q.run_id = p.run_id
-      where q.pool_id = ${poolId} and (select allowed from seats) ? p.runner_id
-      order by q.run_id
+      join run_queue q on ${foundBy(db, db`q.run_id`, db`p.run_id`)}
+      where ${onlyFilters(db, db`q.pool_id = ${poolId}`)} and (select allowed from seats) ? p.runner_id
       for update of q skip locked
     ),
     ${give(db, offerMs)}

@@ -1,4 +1,5 @@
 import type { PoolId, RunId } from '@windlass/shared/ids.ts'
+import { foundBy } from '../../db/by-key.ts'
 import type { Sql, Tx } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 
@@ -45,15 +46,18 @@ export function count(tx: Tx, runs: readonly { id: RunId; groups: readonly strin
     on conflict (run_id, group_key) do nothing`
 }
 
-/** Those that count already need only their place in the queue. One that waits has some of its slots, and not all. */
+/**
+ * Those that count already need only their place in the queue. One that waits has some of its slots, and not all.
+ * Asked for each run: see `foundBy`.
+ */
 export function requeue(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
   return tx`
     insert into run_queue (run_id, pool_id, priority, needs)
     select r.id, r.pool_id, r.priority, r.needs
     from runs r
     where r.id = any(${[...runIds]})
-      and exists (select from concurrency_slots s where s.run_id = r.id)
-      and not exists (select from concurrency_waiters w where w.run_id = r.id)
+      and exists (select from concurrency_slots s where s.run_id = r.id offset 0)
+      and not exists (select from concurrency_waiters w where w.run_id = r.id offset 0)
     order by r.id
     on conflict (run_id) do nothing`
 }
@@ -75,7 +79,8 @@ export function wait(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
     select r.id, first.key, r.pool_id, first.slots, first.rest, r.priority, r.needs
     from runs r
     cross join lateral (${firstOf(tx, tx`r.concurrency_group`)}) as first
-    where r.id = any(${[...runIds]}) and not exists (select from concurrency_slots s where s.run_id = r.id)
+    where r.id = any(${[...runIds]})
+      and not exists (select from concurrency_slots s where s.run_id = r.id offset 0)
     order by r.id
     on conflict (run_id) do nothing`
 }
@@ -123,7 +128,7 @@ export function admit(tx: Tx, groups: readonly string[], each = MOST_ADMITTED): 
     left_line as (
       delete from concurrency_waiters w
       using next
-      where w.run_id = next.run_id and next.has_room and next.rest is null
+      where ${foundBy(tx, tx`w.run_id`, tx`next.run_id`)} and next.has_room and next.rest is null
       returning w.run_id, next.group_key, w.pool_id, w.priority, w.needs, w.position
     ),
     moved_on as (
@@ -131,7 +136,7 @@ export function admit(tx: Tx, groups: readonly string[], each = MOST_ADMITTED): 
       set group_key = first.key, slots = first.slots, rest = first.rest
       from next
       cross join lateral (${firstOf(tx, tx`next.rest`)}) as first
-      where w.run_id = next.run_id and next.has_room and next.rest is not null
+      where ${foundBy(tx, tx`w.run_id`, tx`next.run_id`)} and next.has_room and next.rest is not null
       returning w.run_id, next.group_key, w.pool_id, w.group_key as next_group
     ),
     counted as (

@@ -1,7 +1,7 @@
 import type { RunnerId } from '@windlass/shared/ids.ts'
 import type { IntakeState } from '@windlass/shared/model/runner.ts'
 import type { Placement } from '@windlass/shared/wire/agent.ts'
-import { onlyFilters } from '../../db/by-key.ts'
+import { foundBy, onlyFilters } from '../../db/by-key.ts'
 import type { Db } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 import { placementKey, type Renewed } from './placements.ts'
@@ -67,7 +67,8 @@ export function beat(db: Db, beats: readonly Beat[]): Promise<BeatRow[]> {
         runnerId: 'text',
         leaseMs: 'float8',
       })}
-      where p.run_id = h.run_id and ${onlyFilters(db, db`p.epoch = h.epoch and p.runner_id = h.runner_id`)}
+      where ${foundBy(db, db`p.run_id`, db`h.run_id`)}
+        and ${onlyFilters(db, db`p.epoch = h.epoch and p.runner_id = h.runner_id`)}
       returning p.run_id, p.epoch, p.runner_id
     )
     select i.runner_id, i.epoch as intake_epoch, i.reason as intake_reason, i.deadline_at,

@@ -1,7 +1,7 @@
 import type { OrgId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Placement } from '@windlass/shared/wire/agent.ts'
-import { onlyFilters, runById } from '../../db/by-key.ts'
+import { foundBy, onlyFilters, runById } from '../../db/by-key.ts'
 import type { Db, Sql, Tx } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 import { isFresh } from './pulse.ts'
@@ -42,7 +42,8 @@ export async function accept(db: Db, given: Omit<Acceptance, 'orgId'>[]): Promis
       renewed_at       = now(),
       lease_expires_at = clock_timestamp() + a.lease_ms * interval '1 millisecond'
     from ${unnest(db, 'a', acceptances, { runId: 'text', runnerId: 'text', epoch: 'int', leaseMs: 'float8' })}
-    where p.run_id = a.run_id and ${onlyFilters(db, db`p.runner_id = a.runner_id and p.epoch = a.epoch`)}
+    where ${foundBy(db, db`p.run_id`, db`a.run_id`)}
+      and ${onlyFilters(db, db`p.runner_id = a.runner_id and p.epoch = a.epoch`)}
     returning p.run_id, p.runner_id, p.epoch, (select r.status from runs r where r.id = p.run_id) as status,
               (
                 select array_agg(i.runner_id)
@@ -108,9 +109,9 @@ export function among(
   placements: readonly Placement[],
 ): Promise<{ runId: RunId; epoch: number; accepted: boolean }[]> {
   return sql<{ runId: RunId; epoch: number; accepted: boolean }[]>`
-    select distinct p.run_id, p.epoch, p.accepted_at is not null as accepted
+    select distinct a.run_id, a.epoch, p.accepted_at is not null as accepted
     from ${unnest(sql, 'a', placements, { runId: ['text', ([run]) => run], epoch: ['int', ([, epoch]) => epoch] })}
-    join placements p on p.run_id = a.run_id
+    join placements p on ${foundBy(sql, sql`p.run_id`, sql`a.run_id`)}
     where ${onlyFilters(sql, sql`p.runner_id = ${runnerId} and p.epoch = a.epoch`)}`
 }
 

@@ -1,4 +1,5 @@
 import type { PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import { foundBy, onlyFilters } from '../../db/by-key.ts'
 import type { Db, Sql } from '../../db/client.ts'
 import type { Candidate, QueueHead } from '../../matching/candidate.ts'
 import { demands, isAble, isOpen } from './claim.ts'
@@ -60,8 +61,9 @@ export function oldAmong(
   return db<QueueHead[]>`
     select q.run_id, q.needs, q.is_resume, q.priority, q.position::float8 as position, true as is_old
     from unnest(${[...of.runIds]}::text[]) as t (run_id)
-    join run_queue q on q.run_id = t.run_id
-    where q.pool_id = ${poolId} and q.entered_at < now() - ${of.oldMs} * interval '1 millisecond'
+    join run_queue q on ${foundBy(db, db`q.run_id`, db`t.run_id`)}
+    where ${onlyFilters(db, db`q.pool_id = ${poolId}`)}
+      and q.entered_at < now() - ${of.oldMs} * interval '1 millisecond'
     order by q.is_resume desc, q.priority desc, q.position`
 }
 

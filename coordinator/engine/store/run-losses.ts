@@ -1,3 +1,4 @@
+import { foundBy } from '../../db/by-key.ts'
 import type { Tx } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { Moving } from '../rules/run.ts'
@@ -21,7 +22,7 @@ export function insertLosses(tx: Tx, runs: readonly Moving[]): PromiseLike<unkno
       reason: ['text', (r) => r.loss!.reason],
       isCounted: ['int', (r) => Number(r.loss!.isCounted)],
     })}
-    left join placements p on p.run_id = m.run_id and p.epoch = m.epoch
+    left join placements p on ${foundBy(tx, tx`p.run_id`, tx`m.run_id`)} and p.epoch = m.epoch
     on conflict (run_id, epoch) do nothing`
 }
 
@@ -40,5 +41,5 @@ export function noteAcks(tx: Tx, runs: readonly Moving[]): PromiseLike<unknown> 
         and (acked_at is null or acked_at < now() - interval '1 second' or refused_since is not null)
       for update skip locked
     ) heard
-    where p.run_id = heard.run_id`
+    where ${foundBy(tx, tx`p.run_id`, tx`heard.run_id`)}`
 }

@@ -1,6 +1,6 @@
 import type { OrgId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { Db, Sql, Tx } from '../../db/client.ts'
-import { onlyFilters } from '../../db/by-key.ts'
+import { foundBy, onlyFilters } from '../../db/by-key.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { Moving } from '../rules/run.ts'
 
@@ -236,7 +236,7 @@ export function release(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
   return tx`
     delete from placements p
     using unnest(${runs.map((run) => run.id).sort()}::text[]) as gone (run_id)
-    where p.run_id = gone.run_id`
+    where ${foundBy(tx, tx`p.run_id`, tx`gone.run_id`)}`
 }
 
 /** So that a list finds them among those that are completed. */
@@ -273,7 +273,7 @@ export function enterAsResume(tx: Tx, runs: Moving[]): PromiseLike<{ runId: RunI
       -- Asked for each run, or the planner may begin with all that is undelivered anywhere.
       offset 0
     )
-    and not exists (select 1 from run_queue q where q.run_id = m.id)
+    and not exists (select 1 from run_queue q where q.run_id = m.id offset 0)
     -- A replay that died waits before it is tried again.
     and not exists (select 1 from timers t where t.run_id = m.id and t.kind = 'enqueue' offset 0)
     on conflict (run_id) do nothing

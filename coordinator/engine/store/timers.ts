@@ -1,6 +1,6 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import { onlyFilters } from '../../db/by-key.ts'
+import { foundBy, onlyFilters } from '../../db/by-key.ts'
 import { shareOf } from '../../db/share.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { Due } from '../rules/journal.ts'
@@ -166,7 +166,7 @@ export async function enterLater(tx: Tx, runs: readonly { id: RunId; inMs: numbe
       set due_at = t.due_at + (now() + l.in_ms * interval '1 millisecond' - r.queued_at)
       from later l
       join runs r on r.id = l.id
-      where t.run_id = l.id and t.kind = 'queue-timeout'
+      where ${foundBy(tx, tx`t.run_id`, tx`l.id`)} and t.kind = 'queue-timeout'
     )
     update runs r
     set queued_at = now() + l.in_ms * interval '1 millisecond'
@@ -180,7 +180,7 @@ export async function putOff(db: Db, timers: readonly DueTimer[], ms: number): P
     update timers t
     set due_at = now() + ${ms} * interval '1 millisecond' + m.nth * interval '1 microsecond'
     from ${unnest(db, 'm', timers, { runId: 'text', kind: 'text', n: 'int', nth: ['int', (_, i) => i] })}
-    where t.run_id = m.run_id and t.kind = m.kind and t.n = m.n`
+    where ${foundBy(db, db`t.run_id`, db`m.run_id`)} and ${onlyFilters(db, db`t.kind = m.kind and t.n = m.n`)}`
 }
 
 /** Nothing of these runs becomes due any more. */

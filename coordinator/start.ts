@@ -60,7 +60,7 @@ export async function startCoordinator(
   const loops = [
     sweepPlacements(deps, stopping.signal),
     runJobs(deps, pgPool, stopping.signal),
-    freeDeadWorkers(deps, stopping.signal),
+    freeDeadWorkers({ pgPool, log }, stopping.signal),
     deps.timers.run(() => fireDue(deps, stopping.signal), stopping.signal),
     deps.scheduleTimers.run(() => fireSchedules(deps, stopping.signal), stopping.signal),
     sweepRuns(deps, stopping.signal),

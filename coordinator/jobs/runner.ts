@@ -103,7 +103,7 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
     pool = undefined
     await runner?.stop().catch((error: unknown) => deps.log.debug('jobs.stop', { error }))
     // What they could not note as ended is done again at once; should this fail as well, after a look at dead workers.
-    await freeWorkers(deps.db, workers).catch((error: unknown) => deps.log.debug('jobs.free', { error }))
+    await freeWorkers(pgPool, workers).catch((error: unknown) => deps.log.debug('jobs.free', { error }))
     unlocking.abort()
     await lock
     await pause(RESTART_MS, signal)

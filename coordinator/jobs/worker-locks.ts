@@ -1,13 +1,15 @@
 /**
- * Each worker holds a lock of its session, which the database drops the moment the connection is gone. The others look
- * at these locks, and free what a worker has locked whose lock nobody holds. A worker is noted in `job_workers` once it
- * has its lock: one that is not there may be of a coordinator of before, where only the time tells.
+ * Each worker holds a lock of its session, which the database drops the moment the connection is gone, or when it was
+ * silent for long: then the process stands still. The others look at these locks, and free what a worker has locked
+ * whose lock nobody holds. A worker is noted in `job_workers` once it has its lock: one that is not there may be of a
+ * coordinator of before, where only the time tells.
  */
 import type { Pool, PoolClient } from 'pg'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause, within } from '@windlass/shared/time.ts'
 import { aborted } from './aborted.ts'
+import { FREED } from './dead-workers.ts'
 
 const LOOK_MS = 2000
 /** Free at so many looks in a row: a worker whose connection was cut has its lock back before. */
@@ -17,9 +19,14 @@ const LOST_MS = 3000
 const AGAIN_MS = 100
 /** When no answer comes, the server may have dropped the session without our knowing. */
 const ANSWER_MS = 5000
-/** A machine that vanished shows after 11 s, by unanswered probes. That the session is idle must not end it. */
+/**
+ * A machine that vanished shows after 11 s, by unanswered probes. For one that was paused, and for a process that was
+ * stopped, the kernel answers these, and a pooler does for any. So the session ends when five looks in a row do not
+ * come; one whose statement takes long is not idle. Who comes back within the looks of the others has his lock again
+ * before they free anything.
+ */
 const SESSION = `
-  set idle_session_timeout = 0;
+  set idle_session_timeout = '10s';
   set tcp_keepalives_idle = 5;
   set tcp_keepalives_interval = 2;
   set tcp_keepalives_count = 3`
@@ -111,10 +118,8 @@ const FREE = `
     where id = any($1::text[]) and ${TRY}
     returning id
   ),
-  freed as materialized (
-    select graphile_worker.force_unlock_workers(array(select id from dead))
-  )
-  select id from dead, freed`
+  ${FREED}
+  select id from dead`
 
 async function ask(client: PoolClient, text: string, values: unknown[]): Promise<string[]> {
   const answer = client.query<{ id: string }>(text, values)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
+import { openPgPool } from '../../db/client.ts'
 import { freeOnce } from '../../jobs/dead-workers.ts'
 import { enqueue } from '../../jobs/queue.ts'
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -36,7 +37,7 @@ async function lockedBy(worker: string, key: string, agoMs: number): Promise<voi
     where q.id = job.job_queue_id`
 }
 
-test('a job of a worker that was killed is done by another, and its queue goes on', async () => {
+test('a job of a worker that was killed is done by another, and its queue goes on', async (t) => {
   await lockedBy('gone', 'locked-long', 121_000)
   await lockedBy('works', 'locked-now', 1000)
   const behind = {
@@ -46,7 +47,9 @@ test('a job of a worker that was killed is done by another, and its queue goes o
   }
   await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', [behind]))
   assert.deepEqual(await jobs(), ['behind', 'locked-long', 'locked-now'])
-  assert.deepEqual(await freeOnce({ db: c.db, log }), ['gone'])
+  const pgPool = openPgPool(c.deps.config.databaseUrl, { max: 1, log })
+  t.after(() => pgPool.end())
+  assert.deepEqual(await freeOnce({ pgPool, log }), ['gone'])
   await untilPolled('both jobs of its queue to be done', async () => (await jobs()).join() === 'locked-now')
-  assert.deepEqual(await freeOnce({ db: c.db, log }), [])
+  assert.deepEqual(await freeOnce({ pgPool, log }), [])
 })

@@ -144,13 +144,80 @@ const holder = async (worker: string): Promise<number | undefined> => {
   return row?.pid
 }
 
-test('a worker that stands still keeps what it has begun', async () => {
+test('a worker that stands still for a moment keeps what it has begun', async () => {
   const worker = await another()
   const isLocked = await begun(worker)
   child.kill('SIGSTOP')
+  await looks(2)
+  child.kill('SIGCONT')
   await looks(4)
   assert.equal(await isLocked(), true)
-  child.kill('SIGCONT')
+  assert.equal((await workers()).includes(worker), true)
+})
+
+/** From now on a turn of bulk jobs waits in its first statement while somebody holds this lock. */
+const slowTurns = () =>
+  c.db.unsafe(`
+    create function wait_for_turn() returns trigger language plpgsql as $$
+    begin
+      perform pg_advisory_xact_lock_shared(7, 8);
+      return null;
+    end $$;
+    create trigger waits_for_turn before update on bulk_jobs for each statement execute function wait_for_turn()`)
+
+async function whileTurnsWait(act: () => Promise<unknown>): Promise<void> {
+  await c.db.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`
+    await tx`select pg_advisory_xact_lock(7, 8)`
+    await act()
+  })
+}
+
+interface Turn {
+  orgId: string
+  worker: string | null
+}
+
+const turns = () => c.db<Turn[]>`
+  select payload ->> 'orgId' as org_id, locked_by as worker
+  from graphile_worker._private_jobs
+  where payload ->> 'orgId' like 'stands-still-%'`
+
+test('jobs of a worker that stands still go on, and it takes none of them away when it goes on itself', async () => {
+  const orgs = Array.from({ length: 4 }, (_, n) => `stands-still-${n}`)
+  const add = () =>
+    c.db.begin((tx) =>
+      enqueue(
+        tx,
+        'bulkJobs:turn',
+        orgs.map((orgId) => ({ payload: { orgId }, inMs: 0, key: orgId })),
+      ),
+    )
+  const worker = await another()
+  const theirs = async () => (await turns()).filter((turn) => turn.worker === worker).map(({ orgId }) => orgId)
+  let first: string[] = []
+  await slowTurns()
+  await whileTurnsWait(async () => {
+    await add()
+    await untilPolled('four turns to be begun', async () => (await turns()).every((turn) => turn.worker !== null))
+    first = await theirs()
+    child.kill('SIGSTOP')
+  })
+  assert.equal(first.length, 2)
+  await untilPolled('the turns of the other worker to end', async () => (await turns()).length === 2)
+  await whileTurnsWait(async () => {
+    await untilPolled('the jobs of the one that stands still to be begun again', async () => {
+      const now = await turns()
+      return now.every((turn) => turn.worker !== null && turn.worker !== worker)
+    })
+    child.kill('SIGCONT')
+    await untilPolled('it to have its lock again', async () => (await holder(worker)) !== undefined)
+    await looks(1)
+    assert.deepEqual((await turns()).map(({ orgId }) => orgId).sort(), first.sort())
+  })
+  await untilPolled('them to be done', async () => (await turns()).length === 0)
+  await add()
+  await untilPolled('no queue to be locked', async () => (await turns()).length === 0)
 })
 
 test('a worker whose lock was cut has it back, and keeps what it has begun', async () => {

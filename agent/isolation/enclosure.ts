@@ -91,7 +91,8 @@ export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: Enclosur
       const gone = await Promise.all([
         pid === undefined || endGroup(pid),
         cgroup?.end() ?? true,
-        uid === undefined || cgroup !== undefined || endUids({ first: uid, last: uid }),
+        // Nothing has become that user where no process could be started.
+        pid === undefined || uid === undefined || cgroup !== undefined || endUids({ first: uid, last: uid }),
       ])
       const isClean = gone.every(Boolean)
       onEnd(isClean)

@@ -6,6 +6,7 @@ import type { AgentConfig } from '../config.ts'
 import { knownIdentity, identityFile } from '../identity.ts'
 import { seeCgroup } from '../isolation/cgroup-folder.ts'
 import { noUsersText, probeIsolation } from '../isolation/probe.ts'
+import type { InForce } from '../isolation/probe.ts'
 import type { IsolationPlan } from '../isolation/plan.ts'
 import { daemonOf } from '../support/daemon.ts'
 import { fail, messageOf, ok, skipped, warn } from './finding.ts'
@@ -166,10 +167,12 @@ async function askIsolation(home: string, plan: IsolationPlan): Promise<Answer> 
   if (!state && plan.uids) return skipped('tried once the state folder is there')
   // The agent opens its folder to the users of runs when it starts; until then the way there counts.
   const isOpen = state && (state.mode & PASSABLE) === PASSABLE
-  const found = await probeIsolation({ plan, home, ...(!isOpen && { reach: path.dirname(home) }) })
+  const daemon = daemonOf(home)
+  const pid = daemon.state === 'running' ? { pid: daemon.pid } : {}
+  const found = await probeIsolation({ plan, home, ...(!isOpen && { reach: path.dirname(home) }), ...pid })
   if ('refusal' in found) return withFix(found.refusal)
   const { level, user, network } = found.effective
-  const what = `${level}, ${user === 'own' ? 'users of their own' : "the agent's user"}${network === 'none' ? ', no network' : ''}`
+  const what = `${level}, ${user === 'own' ? 'users of their own' : "the agent's user"}${network === 'none' ? ', no network' : ''}${processesText(plan, found)}`
   const [first, ...more] = found.warnings
   if (first === undefined) return ok(what)
   if (plan.level === 'process' && plan.whyNoUsers !== undefined) {
@@ -178,6 +181,12 @@ async function askIsolation(home: string, plan: IsolationPlan): Promise<Answer> 
   }
   const [message, fix] = parted(first, CGROUP_FIX)
   return warn([`${what}. ${message}`, ...more].join(' '), fix)
+}
+
+/** What holds where nobody has set a limit. */
+function processesText({ limits }: IsolationPlan, { plan }: InForce): string {
+  const { processes } = plan.limits
+  return limits.processes !== null || processes === null ? '' : `, at most ${processes} processes and threads in a run`
 }
 
 const CGROUP_FIX = 'run the agent as a service of systemd, whose unit hands a cgroup on (Delegate=yes)'

@@ -165,11 +165,11 @@ export function pidsIn(folder: string): number[] {
 }
 
 /** A line is: id, parent, device, root, mount point, options …, `-`, type, source, options. Spaces in paths come as \040. */
-export function mountIn(mountinfo: string): Mount | undefined {
+export function mountIn(mountinfo: string, kind = /^cgroup2 /): Mount | undefined {
   for (const line of mountinfo.split('\n')) {
     const [before = '', after = ''] = line.split(' - ')
     const [, , , root, point] = before.split(' ')
-    if (after.startsWith('cgroup2 ') && root && point) return { root: plain(root), point: plain(point) }
+    if (kind.test(after) && root && point) return { root: plain(root), point: plain(point) }
   }
   return undefined
 }
@@ -178,7 +178,7 @@ function plain(text: string): string {
   return text.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)))
 }
 
-function below({ root, point }: Mount, own: string): string | undefined {
+export function below({ root, point }: Mount, own: string): string | undefined {
   if (own.split('/').includes('..')) return undefined
   if (root === '/') return path.join(point, own)
   if (own === root || own.startsWith(`${root}/`)) return path.join(point, own.slice(root.length))

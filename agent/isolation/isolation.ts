@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { atMost } from '@windlass/shared/time.ts'
@@ -74,7 +75,7 @@ const REFUSAL_MS = 10_000
 
 export async function createIsolation(options: IsolationOptions): Promise<Isolation> {
   const { home, host, log } = options
-  const uids = host.uids ? keepUids(host.uids) : undefined
+  const uids = host.uids ? keepUids(host.uids, someStart(host.uids)) : undefined
   const onStay = (users: number[]) =>
     log('isolation.traces', { users: users.slice(0, MOST_LOGGED), count: users.length })
   const former = uids && new FormerUsers(uids, onStay)
@@ -219,6 +220,9 @@ class HostsIsolation implements Isolation {
     if ('folder' in cgroup) await endCgroup(cgroup.folder)
   }
 }
+
+/** Agents in containers of one host may have the same users, whose processes the kernel counts together. */
+const someStart = ({ first, last }: UidRange) => randomInt(last - first + 1)
 
 function openToUsers(home: string, runtime: string, group: number): void {
   openStateFolder(home, ['runtime', 'workspaces', 'lives'])

@@ -12,6 +12,7 @@ import type { CgroupFolder, FoundCgroup } from './cgroup-folder.ts'
 import { fenced, type Command, type Fences } from './command.ts'
 import { NO_LIMITS, planKey } from './plan.ts'
 import type { IsolationPlan } from './plan.ts'
+import { withProcessLimit } from './process-limit.ts'
 import { writeFilter } from './syscall-filter.ts'
 import { isExecutable, toolPath } from './tools.ts'
 import type { Tool } from './tools.ts'
@@ -45,6 +46,8 @@ export interface ProbeOptions {
   execPath?: string
   /** Where groups are made; looked for when it is not given, and then nothing is changed. */
   cgroup?: FoundCgroup
+  /** The agent, where that is another process. */
+  pid?: number
 }
 
 /**
@@ -61,8 +64,9 @@ export async function probeIsolation(options: ProbeOptions): Promise<InForce | R
 }
 
 async function probeOnce(options: ProbeOptions, unshare?: string): Promise<InForce | Refusal> {
-  const { plan, home } = options
-  const found = options.cgroup ?? seeCgroup(home, plan.cgroup)
+  const { plan: wanted, home } = options
+  const found = options.cgroup ?? seeCgroup(home, wanted.cgroup)
+  const plan = countable(wanted, found) ? { ...wanted, limits: withProcessLimit(wanted.limits, options.pid) } : wanted
   const contradiction = contradictionIn(plan)
   if (contradiction) return { refusal: contradiction }
   const setpriv = plan.uids ? await findTool('setpriv') : undefined
@@ -80,8 +84,13 @@ async function probeOnce(options: ProbeOptions, unshare?: string): Promise<InFor
     cgroup: cgroup?.controllers.length === 3,
     network: plan.network,
   }
-  const warnings = warningsOf(plan, found)
+  const warnings = warningsOf(wanted, found)
   return { key: planKey(plan), plan, effective, warnings, cgroup, setpriv, bubblewrap }
+}
+
+/** Whether the processes of a run can be told from those of others, by its user or by its cgroup. */
+function countable(plan: IsolationPlan, found: FoundCgroup): boolean {
+  return plan.uids !== null || ('controllers' in found && found.controllers.includes('pids'))
 }
 
 const NO_BUBBLEWRAP =

@@ -38,16 +38,21 @@ export const ISOLATION_SETTINGS = {
   }),
   WINDLASS_AGENT_LIMIT_MEMORY_MB: limited(limits.memoryMb, 'Memory of a run in MiB'),
   WINDLASS_AGENT_LIMIT_CPUS: limited(limits.cpus, 'Cores of a run; 0.5 is half of one'),
-  WINDLASS_AGENT_LIMIT_PROCESSES: limited(limits.processes, 'Processes and threads of a run'),
+  WINDLASS_AGENT_LIMIT_PROCESSES: limited(
+    limits.processes,
+    'Processes and threads of a run',
+    'half of what the agent may have',
+  ),
   WINDLASS_AGENT_LIMIT_OPEN_FILES: limited(limits.openFiles, 'Open files of a process'),
   WINDLASS_AGENT_LIMIT_DISK_MB: limited(limits.diskMb, 'What a run may have in its workspace, in MiB'),
 }
 
-function limited<T extends z.ZodType<number | null>>(limit: z.ZodDefault<z.ZodNullable<T>>, description: string) {
-  const meta = {
-    description: `${description}. Of this and what the pool says the lower one counts.`,
-    otherwise: 'no limit',
-  }
+function limited<T extends z.ZodType<number | null>>(
+  limit: z.ZodDefault<z.ZodNullable<T>>,
+  description: string,
+  otherwise = 'no limit',
+) {
+  const meta = { description: `${description}. Of this and what the pool says the lower one counts.`, otherwise }
   return limit.unwrap().unwrap().optional().meta(meta)
 }
 

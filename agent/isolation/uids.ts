@@ -22,11 +22,12 @@ export function groupOf({ first }: UidRange): number {
   return first
 }
 
-export function keepUids(range: UidRange): Uids {
+/** `start` says with which of them it begins. */
+export function keepUids(range: UidRange, start = 0): Uids {
   const first = Math.min(groupOf(range) + 1, range.last)
   const count = range.last - first + 1
   const used = new Set<number>()
-  let next = 0
+  let next = start
   return {
     take() {
       for (let tries = 0; tries < count; tries++) {

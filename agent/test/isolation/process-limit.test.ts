@@ -7,6 +7,8 @@ import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { pidsIn } from '../../isolation/cgroup-folder.ts'
+import { NO_LIMITS } from '../../isolation/plan.ts'
+import { withProcessLimit } from '../../isolation/process-limit.ts'
 import { toolPath } from '../../isolation/tools.ts'
 import { signal } from '../../os/end-processes.ts'
 import { NEEDS_ROOT } from './requirements.ts'
@@ -68,6 +70,17 @@ async function explode(folder: string, limit: string): Promise<Record<string, un
 
 const skip = NEEDS_ROOT || (toolPath('perl') ? false : 'it needs perl')
 const NO_CGROUP = 'it needs a machine where cgroups with a limit of processes can be made'
+
+test('a run that forks on and on leaves room for others, also where nobody has set a limit', { skip }, async (t) => {
+  const folder = aFullCgroup(t)
+  if (folder === undefined) return t.skip(NO_CGROUP)
+  assert.deepEqual(await explode(folder, ''), { meanwhile: 'returned', survivors: 0, left: 0 })
+})
+
+test('a limit that somebody has set is what counts, however high', () => {
+  const set = { ...NO_LIMITS, processes: 1_000_000 }
+  assert.equal(withProcessLimit(set), set)
+})
 
 test(
   'where a run has all processes there are, it is ended, and what could not begin beside it has left nothing',

@@ -35,16 +35,16 @@ export async function readFacts(db: Db): Promise<Facts> {
       ) runs
       group by status, place
     ),
-    queued as (
-      select pool_id, count(*)::int as count, extract(epoch from now() - min(entered_at))::float8 as oldest_seconds
-      from run_queue
-      group by pool_id
-    ),
     queues as (
-      select o.slug as org, p.name as pool, coalesce(q.count, 0) as count, coalesce(q.oldest_seconds, 0) as "oldestSeconds"
+      select o.slug as org, p.name as pool, q.count, coalesce(q.oldest_seconds, 0) as "oldestSeconds"
       from runner_pools p
       join orgs o on o.id = p.org_id
-      left join queued q on q.pool_id = p.id
+      -- Counted for all at once, each pool would be compared with each that has something queued.
+      cross join lateral (
+        select count(*)::int as count, extract(epoch from now() - min(entered_at))::float8 as oldest_seconds
+        from run_queue
+        where pool_id = p.id
+      ) q
       where p.deleted_at is null
     ),
     intakes as (

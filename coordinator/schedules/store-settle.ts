@@ -78,7 +78,7 @@ export async function lockDecided(tx: Tx, decided: readonly Decided[]): Promise<
     select s.id
     from schedules s
     join ${unnest(tx, 'd', decided, { id: 'text', revision: 'int' })} on d.id = s.id and d.revision = s.revision
-    where s.due_at is not null
+    where ${onlyFilters(tx, tx`s.due_at is not null`)}
     order by s.id
     for update of s skip locked`
   return new Set(rows.map((row) => row.id))
@@ -129,7 +129,7 @@ export async function putOff(db: Db, decided: readonly Decided[], inMs: number):
     update schedules s
     set due_at = now() + ${inMs} * interval '1 millisecond'
     from ${unnest(db, 'd', decided, { id: 'text', revision: 'int' })}
-    where d.id = s.id and d.revision = s.revision and s.due_at is not null`
+    where d.id = s.id and d.revision = s.revision and ${onlyFilters(db, db`s.due_at is not null`)}`
 }
 
 /** Ids in the order of the gaps. */

@@ -56,14 +56,22 @@ export function openLastingOutput(file: string): OwnPipe {
 /** Both ends of one: for a process what it reads, and here what goes into it. */
 export function openInput(file: string): OwnInput {
   // Without it, each end would wait for the other. The process reads without an event loop, so its end may wait.
-  const both = openSync(file, O_RDWR)
+  const opened = [openSync(file, O_RDWR)]
   try {
     const given = openSync(file, O_RDONLY)
-    const fd = openSync(file, O_WRONLY | O_NONBLOCK)
-    return { given, write: new Socket({ fd, readable: false, writable: true }) }
+    opened.push(given)
+    const write = writePipe(file)
+    opened.pop()
+    return { given, write }
   } finally {
-    closeSync(both)
+    opened.forEach((fd) => closeSync(fd))
   }
+}
+
+/** What goes into one that has a reader. */
+export function writePipe(file: string): Socket {
+  const fd = openSync(file, O_WRONLY | O_NONBLOCK)
+  return new Socket({ fd, readable: false, writable: true })
 }
 
 /** What comes out of one. It ends when nobody is left who could write to it. */

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, closeSync, constants, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs'
-import { Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import path from 'node:path'
-import { makePipes, readPipe } from '../os/named-pipes.ts'
+import { makePipes, readPipe, writePipe } from '../os/named-pipes.ts'
 
 /** The agent's ends of the two pipes over which a program is taken back. */
 export interface Lines {
@@ -11,7 +11,7 @@ export interface Lines {
   settle(): void
 }
 
-const { O_RDWR, O_WRONLY, O_NONBLOCK } = constants
+const { O_RDWR, O_NONBLOCK } = constants
 
 /**
  * Makes what the program waits for: two named pipes, and then the file that says they are there. Each pipe is opened at both ends
@@ -29,11 +29,11 @@ export async function openRendezvous(folder: string, owner: number | undefined):
   if (owner !== undefined) for (const file of [frames, messages]) chownSync(file, owner, owner)
   const both = [openSync(frames, O_RDWR | O_NONBLOCK), openSync(messages, O_RDWR | O_NONBLOCK)]
   const reads = readPipe(frames)
-  const writes = openSync(messages, O_WRONLY | O_NONBLOCK)
+  const writes = writePipe(messages)
   writeFileSync(path.join(folder, `ready.${number}`), '')
   return {
     frames: reads,
-    messages: new Socket({ fd: writes, readable: false, writable: true }),
+    messages: writes,
     settle: () => both.splice(0).forEach((fd) => closeSync(fd)),
   }
 }

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { signal } from '../os/end-processes.ts'
 import { uidsOf } from '../os/process-table.ts'
 import { launch } from '../os/process.ts'
 import { toolPath } from './tools.ts'
@@ -22,21 +23,26 @@ export async function endFileSystemsOf(pids: readonly number[]): Promise<void> {
   for (const name of namesIn(CONNECTIONS)) if (uids.has(ownerOf(name))) end(name)
 }
 
-/** Tried once. */
-let mounted: Promise<boolean> | undefined
+const MOUNT_MS = 1_000
+let mounting: Promise<boolean> | undefined
 
 /** systemd mounts it when the machine starts; others may not. */
-function isThere(): Promise<boolean> {
-  return (mounted ??= isMounted() ? Promise.resolve(true) : mountIt())
+async function isThere(): Promise<boolean> {
+  if (isMounted()) return true
+  if (!existsSync(CONNECTIONS)) return false
+  mounting ??= mountIt().finally(() => (mounting = undefined))
+  return mounting
 }
 
 async function mountIt(): Promise<boolean> {
   const args = ['-t', 'fusectl', 'fusectl', CONNECTIONS]
   const spec = { file: toolPath('mount') ?? 'mount', args, cwd: '/', env: {}, morePipes: 0, stdin: 'ignore' } as const
-  const { exited, stdout, stderr } = launch(spec)
+  const { pid, exited, stdout, stderr } = launch(spec)
   stdout.resume()
   stderr.resume()
+  const late = setTimeout(() => pid !== undefined && signal(pid, 'SIGKILL'), MOUNT_MS)
   const exit = await exited
+  clearTimeout(late)
   return 'exitCode' in exit && exit.exitCode === 0
 }
 

@@ -10,9 +10,9 @@ export interface Doubts {
   isClone(runnerId: RunnerId, boot: string, heardAgoMs: number): boolean
 }
 
-/** What lay in buffers when the boot first asked is read by then. An original is heard each 10 s. */
+/** What lay in buffers when the boot first asked is read by then. */
 const LATE_MS = 15_000
-/** A boot that does not ask again is forgotten. It asks each 30 s at least. */
+/** After it a boot is forgotten, and judged anew when it asks again. */
 const FORGET_MS = 600_000
 
 export function createDoubts(now: () => number = () => performance.now()): Doubts {

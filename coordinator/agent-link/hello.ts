@@ -29,6 +29,8 @@ const QUIET_BEATS = 2.5
 
 /** At most 123 bytes: the agent's log has it as the reason of the end. */
 const WAIT = 'another start of this agent is connected or executes runs: stop it, or wait until its lease is over'
+const STARTED_ANEW =
+  'this machine was heard from just before it was started anew, or a clone of it is: wait for silence'
 
 /** By runner: who connects again and again must not fill the disk. */
 const lines = { connected: createSample(), fromBefore: createSample(), copy: createSample() }
@@ -43,7 +45,8 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   const before = await enter(session, frame, { leaseMs: nextLeaseMs, fenceMs, quietMs: QUIET_BEATS * heartbeatMs })
   if (!before) return turnAway(session, 'REVOKED', REVOKED_MESSAGE)
   if (!before.isIn) {
-    if (mayBeMoved(frame, before) || mayBeStartedAnew(session, frame, before)) return putOff(session)
+    if (mayBeStartedAnew(session, frame, before)) return putOff(session, STARTED_ANEW)
+    if (mayBeMoved(frame, before)) return putOff(session)
     await reportCopy(session, frame)
     return isCopy(frame, before) ? turnAway(session, 'REPLACED', COPY) : putOff(session)
   }
@@ -142,7 +145,7 @@ function mayBeMoved({ instance }: Hello, { hasLeft, isHeard, instance: before }:
   return instance !== undefined && (hasLeft || !isHeard) && [instance.id, ...instance.previous].includes(before ?? '')
 }
 
-/** On the machine of the one before it, by another boot, which nothing was heard from before, but for a late word. */
+/** Its machine is that of the start before, and has been started anew; nothing shows yet that it is a clone. */
 function mayBeStartedAnew({ deps, runner }: Session, { instance }: Hello, before: store.Entered): boolean {
   const { instanceHost, instanceFolder, instanceBoot, heardAgoMs } = before
   if (!instance || instance.boot === instanceBoot) return false
@@ -152,8 +155,8 @@ function mayBeStartedAnew({ deps, runner }: Session, { instance }: Hello, before
 }
 
 /** It comes again by itself, as after any end that was not meant for good. */
-function putOff({ socket }: Session): false {
-  socket.close(TRY_AGAIN, WAIT)
+function putOff({ socket }: Session, reason = WAIT): false {
+  socket.close(TRY_AGAIN, reason)
   return false
 }
 

@@ -17,11 +17,11 @@ export interface Hello {
 
 /** Silences of the start before, in milliseconds. */
 export interface Silences {
-  /** When nothing of it lives any more, unless it was told a longer fence. */
+  /** After it nothing of the start lives any more, unless it was told a longer fence. */
   leaseMs: number
-  /** When it ends its programs, as it is about to be told. */
+  /** After it the start ends its programs, as it is about to be told. */
   fenceMs: number
-  /** When it has gone, if its machine was started anew. */
+  /** After it the start has gone, if its machine was started anew. */
   quietMs: number
 }
 
@@ -80,7 +80,7 @@ export async function enter(
                where i.runner_id = runners.id and i.state = 'draining' and i.by_kind = 'agent'
              ) as was_stopped,
              extract(epoch from now() - greatest(last_heartbeat_at, last_poll_at)) * 1000 as heard_ago_ms,
-             -- Whoever was heard after this machine was started is on another one. Silence shows nothing sooner.
+             -- Whoever was heard after this machine was started is on another one. A shorter silence shows nothing.
              (
                greatest(last_heartbeat_at, last_poll_at)
                  > now() - greatest(${bootAgeMs}::float8, ${quietMs}::float8) * interval '1 millisecond'

@@ -205,7 +205,7 @@ async function mustWait(agent: TestAgent, hello: Partial<Parameters<typeof aHell
   link.send(aHello(hello))
   const { code, reason } = await link.closed()
   assert.equal(code, 1013)
-  assert.match(reason, /another start of this agent .*: stop it, or wait/)
+  assert.match(reason, /another start of this agent .*: stop it, or wait|started anew.*: wait for silence/)
 }
 
 const isDisconnected = ({ id }: TestAgent) =>

@@ -20,7 +20,7 @@ import * as store from '../store/timers.ts'
 /** When to look again at what the look has left out. */
 const LOOK_MS = 100
 
-type FireDeps = CancelDeps & { log: Log } & BehindDeps
+type FireDeps = CancelDeps & { log: Log; signal?: AbortSignal | undefined } & BehindDeps
 
 /**
  * Does what is due by now, the most overdue first, or until the signal fires; what may take long is done behind it.
@@ -34,8 +34,9 @@ export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<num
     const due = found.filter((timer) => timer.inMs <= 0)
     const next = found.find((timer) => timer.inMs > 0)?.inMs ?? null
     if (due.length === 0) return isNothing(passed) ? next : Math.min(LOOK_MS, next ?? Infinity)
-    const mine = await withoutBehind(deps, due, (timers, isLimited) => fireOrPutOff(deps, timers, isLimited))
-    await fireOrPutOff(deps, mine, false)
+    const own = { ...deps, signal }
+    const mine = await withoutBehind(own, due, (timers, isLimited) => fireOrPutOff(own, timers, isLimited))
+    await fireOrPutOff(own, mine, false)
   }
 }
 
@@ -53,7 +54,7 @@ async function fireOrPutOff(deps: FireDeps, due: store.Upcoming[], isLimited: bo
   } catch (error) {
     if (isLockTimeout(error)) return putOffLocked(deps, due, isLimited)
     // What takes too long at once takes as long the next time. Halves find it in few tries.
-    if (mayPass(error) && !isStatementTimeout(error)) throw error
+    if (mayPass(error) && (!isStatementTimeout(error) || deps.signal?.aborted)) throw error
     if (due.length > 1) {
       const middle = due.length >> 1
       for (const half of [due.slice(0, middle), due.slice(middle)]) await fireOrPutOff(deps, half, isLimited)

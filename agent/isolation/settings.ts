@@ -41,7 +41,7 @@ export const ISOLATION_SETTINGS = {
   WINDLASS_AGENT_LIMIT_PROCESSES: limited(
     limits.processes,
     'Processes and threads of a run',
-    'half of what the agent may have',
+    'half of what the agent may have, where runs have users or cgroups',
   ),
   WINDLASS_AGENT_LIMIT_OPEN_FILES: limited(limits.openFiles, 'Open files of a process'),
   WINDLASS_AGENT_LIMIT_DISK_MB: limited(limits.diskMb, 'What a run may have in its workspace, in MiB'),

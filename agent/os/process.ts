@@ -18,7 +18,7 @@ export interface LaunchSpec {
 /**
  * What Node makes for a process are sockets, and what we make are pipes. Over a socket a program can hand us
  * descriptors, which the kernel closes when we read: for a TCP connection with `SO_LINGER` we wait as long as the
- * program wants.
+ * program wants. Pipes do not keep it from that altogether: a `splice` into one holds its lock.
  */
 export interface OwnPipes {
   stdout: OwnPipe

@@ -50,8 +50,8 @@ export async function freeWorkers(pgPool: Pool, workers: readonly string[]): Pro
 /**
  * What those in `dead` have locked is free for others. Jobs have another number then: should a worker go on after all,
  * what it notes under the number that it knows changes nothing. It would take the job from the next worker, whose queue
- * then stays locked, and with the job what was added under its key since. First the jobs, then the queues: so they are
- * locked by the note that a job has ended.
+ * then stays locked, and with the job what was added under its key since. First the jobs, then the queues: the note
+ * that a job has ended locks them in this order too, so that the two cannot deadlock.
  */
 export const FREED = `
   jobs as (

@@ -21,9 +21,9 @@ const AGAIN_MS = 100
 const ANSWER_MS = 5000
 /**
  * A machine that vanished shows after 11 s, by unanswered probes. For one that was paused, and for a process that was
- * stopped, the kernel answers these, and a pooler does for any. So the session ends when five looks in a row do not
- * come; one whose statement takes long is not idle. Who comes back within the looks of the others has his lock again
- * before they free anything.
+ * stopped, the kernel answers these, and a pooler does for any. So the session ends when five looks in a row are
+ * missing; one whose statement takes long is not idle. A worker that comes back within the looks of the others has its
+ * lock again before they free anything.
  */
 const SESSION = `
   set idle_session_timeout = '10s';

@@ -136,6 +136,7 @@ const BYTES_OF = { opened: 56, name: 48, comma: 16 }
  * nothing but the bytes that they are counted by.
  */
 async function makeRoom(bytes: Buffer, room: Room | undefined): Promise<void> {
+  room?.whole()
   await turnInLine()
   const { opened, names, commas } = marksOf(bytes.toString('utf8'))
   const besideTexts = opened * BYTES_OF.opened + names * BYTES_OF.name + commas * BYTES_OF.comma

@@ -9,9 +9,11 @@ interface ValueSize {
 
 /** Counts the bytes of a body, and bounds what is in memory of its values. */
 export interface Room extends Omit<Holding, 'whole'> {
+  /** All of it has come: it holds its bytes until `release`, also when its client leaves. */
+  whole(this: void): void
   /**
    * Waits until there is room for the values of a body; they hold it until `release`. Throws UNAVAILABLE when there is
-   * none in time.
+   * none in time, and ClientGone as soon as the client leaves.
    */
   holdValues(size: ValueSize): Promise<void>
 }

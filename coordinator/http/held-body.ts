@@ -31,27 +31,31 @@ interface Bounds {
 export function roomFor({ bodies, values, config }: Bounds, orgId: string, response: HttpResponse): Room {
   const holding = bodies.hold(orgId)
   let leaveValues: (() => void) | undefined
-  let isReleased = false
+  let isWhole = false
+  const gone = new AbortController()
   const release = () => {
-    isReleased = true
     holding.release()
     leaveValues?.()
   }
-  // A body whose client has gone may never come to its end. Once it is values, they stay until their handler has ended.
-  response.once('abort', () => leaveValues ?? release())
+  response.once('abort', () => {
+    gone.abort()
+    // What is still coming may never come to its end. What is whole is in memory until its caller is done with it.
+    if (!isWhole) release()
+  })
   return {
     announce: holding.announce,
     take: holding.take,
+    whole: () => (isWhole = true),
     release,
     async holdValues({ bytes, besideTexts }) {
       // The texts of files, and of many inputs, are counted by their bytes alone.
       const ofTexts = bytes > mostWithoutFiles(config) ? 0 : BYTES_OF_TEXT * bytes
-      const leave = await values.takeInTime(orgId, PATIENCE_MS, besideTexts + ofTexts)
-      if (!leave) throw new Fault('UNAVAILABLE', {}, TOO_LONG)
-      if (isReleased) {
-        leave()
+      const leave = await values.takeInTime(orgId, PATIENCE_MS, besideTexts + ofTexts, gone.signal)
+      if (gone.signal.aborted) {
+        leave?.()
         throw new ClientGone()
       }
+      if (!leave) throw new Fault('UNAVAILABLE', {}, TOO_LONG)
       leaveValues = leave
     },
   }

@@ -5,8 +5,8 @@ import type { SlowOrgs } from './slow-orgs.ts'
 export interface Seats {
   /** Resolves with what gives the seat back, once one is free; again does nothing. Each org has its turn. */
   take(orgId: string): Promise<() => void>
-  /** The same, for so many seats, at most all of the org; undefined when they are not free in time. */
-  takeInTime(orgId: string, ms: number, size?: number): Promise<(() => void) | undefined>
+  /** The same, for so many seats, at most all of the org; undefined when they are not free in time, or once `gone`. */
+  takeInTime(orgId: string, ms: number, size?: number, gone?: AbortSignal): Promise<(() => void) | undefined>
   /** The same, at once; undefined when none is free. */
   takeFree(orgId: string): (() => void) | undefined
 }
@@ -73,19 +73,23 @@ export function createSeats(most: Most, slow?: SlowOrgs): Seats {
 
   return {
     take: (orgId) => new Promise((resolve) => void wait(orgId, 1, resolve)),
-    takeInTime: (orgId, ms, size = 1) =>
+    takeInTime: (orgId, ms, size = 1, gone) =>
       new Promise((resolve) => {
-        const begun = (leave: () => void) => {
+        if (gone?.aborted) return resolve(undefined)
+        const settle = (leave?: () => void) => {
           clearTimeout(late)
+          gone?.removeEventListener('abort', giveUp)
           resolve(leave)
         }
-        const late = setTimeout(() => {
+        const giveUp = () => {
           one.isOver = true
-          resolve(undefined)
+          settle()
           // What stood behind it may be smaller.
           next()
-        }, ms)
-        const one = wait(orgId, Math.min(size, most.org), begun)
+        }
+        const late = setTimeout(giveUp, ms)
+        gone?.addEventListener('abort', giveUp)
+        const one = wait(orgId, Math.min(size, most.org), settle)
       }),
     takeFree: (orgId) => (may(orgId, { size: 1 }) ? sit(orgId, 1) : undefined),
   }

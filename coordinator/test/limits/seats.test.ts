@@ -137,3 +137,18 @@ test('orgs whose acts take long leave a share to the others', async () => {
   assert.ok(await seats.takeInTime('v', 60_000, 2))
   for (const leave of held) leave!()
 })
+
+test('who goes away has no seat later, and is in nobody’s way', async () => {
+  const seats = createSeats({ org: 2, all: 2 })
+  const leave = await seats.take('a')
+  const gone = new AbortController()
+  const large = seats.takeInTime('a', 60_000, 2, gone.signal)
+  const behind = seats.takeInTime('a', 60_000, 1)
+  gone.abort()
+  assert.equal(await large, undefined)
+  assert.equal(await seats.takeInTime('b', 60_000, 1, gone.signal), undefined)
+  const second = await behind
+  second!()
+  leave()
+  assert.ok(await seats.takeInTime('b', 60_000, 2))
+})

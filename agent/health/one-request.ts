@@ -21,6 +21,14 @@ const MOST_HEAD_BYTES = 8192
 /** From the connection until the answer is sent. */
 const WITHIN_MS = 5_000
 
+type Answering = (asked: Asked) => Answer | Promise<Answer>
+
+interface Options {
+  /** Told of what `answer` throws; who asked is answered with 500. */
+  onFailure: (error: unknown, asked: Asked) => void
+  withinMs?: number
+}
+
 export interface OneRequestServer {
   server: Server
   close: () => Promise<void>
@@ -33,9 +41,18 @@ export interface OneRequestServer {
  * loop: so a flood takes a fraction of a millisecond of each turn.
  */
 export function createOneRequestServer(
-  answer: (asked: Asked) => Answer | Promise<Answer>,
-  withinMs = WITHIN_MS,
+  answer: Answering,
+  { onFailure, withinMs = WITHIN_MS }: Options,
 ): OneRequestServer {
+  // Nobody else catches it: it would end the agent with all its runs.
+  const safely = async (asked: Asked) => {
+    try {
+      return await answer(asked)
+    } catch (error) {
+      onFailure(error, asked)
+      return BROKEN
+    }
+  }
   const open = new Set<Socket>()
   // Who has asked may close its half before it reads.
   const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -48,7 +65,7 @@ export function createOneRequestServer(
       clearTimeout(timer)
       open.delete(socket)
     })
-    readHead(socket, (head) => void respond(socket, head, answer))
+    readHead(socket, (head) => void respond(socket, head, safely))
   })
   return {
     server,
@@ -75,12 +92,9 @@ function readHead(socket: Socket, onHead: (head: string) => void): void {
 }
 
 const MALFORMED: Answer = { status: 400, type: 'text/plain', body: 'This is not a request, or it is too long.\n' }
+const BROKEN: Answer = { status: 500, type: 'text/plain', body: 'This failed. The log of the agent says why.\n' }
 
-async function respond(
-  socket: Socket,
-  head: string,
-  answer: (asked: Asked) => Answer | Promise<Answer>,
-): Promise<void> {
+async function respond(socket: Socket, head: string, answer: Answering): Promise<void> {
   const [, method = '', path = ''] = /^([A-Z]+) ([^\s?]+)\S* HTTP\/1\.[01]\r\n/.exec(head) ?? []
   const { status, type, body, allow } = await (method ? answer({ method, path }) : MALFORMED)
   const lines = [

@@ -1,6 +1,7 @@
 import type { Server } from 'node:net'
 import { once } from 'node:events'
 import { AgentRefusal, EXIT } from '../exit-codes.ts'
+import type { Log } from '@windlass/shared/log.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import type { createMetrics } from './metrics.ts'
 import { createOneRequestServer, type Answer, type Asked } from './one-request.ts'
@@ -18,7 +19,7 @@ const METRICS_FOR_MS = 1_000
 
 /** Answers whoever looks after the machine. It tells nothing that belongs to a run. */
 export async function startHealth(
-  deps: Needs<typeof createMetrics | typeof notReady>,
+  deps: Needs<typeof createMetrics | typeof notReady> & { log: Log },
   { host, port }: { host: string; port: number },
 ): Promise<Health> {
   // Loaded where it is asked for only: it is of no use to most agents.
@@ -36,7 +37,9 @@ export async function startHealth(
     },
     '/metrics': async () => ({ status: 200, type: metrics.contentType, body: await metricsText() }),
   }
-  const { server, close } = createOneRequestServer((asked) => answer(endpoints, asked))
+  const { server, close } = createOneRequestServer((asked) => answer(endpoints, asked), {
+    onFailure: loggedOnce(deps.log),
+  })
   await listen(server, host, port)
   return { address: addressOf(server), close }
 }
@@ -48,6 +51,17 @@ function answer(endpoints: Endpoints, { method, path }: Asked): Answer | Promise
   return { ...json(405, known(endpoints)), allow: 'GET, HEAD' }
 }
 
+/** The first of each path: programs of runs could fill the log otherwise. */
+function loggedOnce(log: Log): (error: unknown, asked: Asked) => void {
+  const logged = new Set<string>()
+  return (error, { path }) => {
+    if (logged.has(path)) return
+    logged.add(path)
+    log.error('health.failed', { path, error })
+  }
+}
+
+/** What failed is built again for the next who asks. */
 function builtOnceIn(ms: number, build: () => Promise<string>): () => Promise<string> {
   let built: Promise<string> | undefined
   let builtAt = 0
@@ -55,7 +69,11 @@ function builtOnceIn(ms: number, build: () => Promise<string>): () => Promise<st
     const now = performance.now()
     if (!built || now - builtAt >= ms) {
       builtAt = now
-      built = build()
+      const latest = build()
+      built = latest
+      latest.catch(() => {
+        if (built === latest) built = undefined
+      })
     }
     return built
   }

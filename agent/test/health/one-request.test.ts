@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { createActivity } from '../../status/activity.ts'
+import { aLog } from '../_kit/an-agent.ts'
 import { createOneRequestServer } from '../../health/one-request.ts'
 import { startHealth } from '../../health/server.ts'
 
@@ -14,7 +15,7 @@ const LAST_HEAD = 'GET /livez HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\
 async function aServer(t: TestContext, withinMs?: number) {
   let asked = 0
   const answer = { status: 200, type: 'text/plain', body: 'alive\n' }
-  const { server, close } = createOneRequestServer(() => (asked++, answer), withinMs)
+  const { server, close } = createOneRequestServer(() => (asked++, answer), { onFailure: assert.fail, withinMs })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(close)
@@ -30,12 +31,14 @@ function aConnection(t: TestContext, port: number) {
 }
 
 /** A health server, and how often the text of its metrics was built. */
-async function aHealth(t: TestContext) {
+async function aHealth(t: TestContext, collect = () => {}) {
   let built = 0
+  const { log, lines } = aLog()
   const deps = {
+    log,
     activity: createActivity(),
-    slots: { total: () => (built++, 4), free: () => 4 },
-    facts: { current: () => ({ unready: [] }) },
+    slots: { total: () => (built++, collect(), 4), free: () => 4 },
+    facts: { current: () => (collect(), { unready: [] }) },
     agentRuns: { all: () => [], size: 0 },
     spool: { stats: () => ({ unacknowledged: 0 }) },
     bundles: { stats: () => ({ bytes: 0 }) },
@@ -43,7 +46,7 @@ async function aHealth(t: TestContext) {
   } as unknown as Parameters<typeof startHealth>[0]
   const health = await startHealth(deps, { host: '127.0.0.1', port: 0 })
   t.after(() => health.close())
-  return { url: health.address, port: Number(new URL(health.address).port), built: () => built }
+  return { url: health.address, port: Number(new URL(health.address).port), built: () => built, lines }
 }
 
 test('of pipelined requests the first alone is answered, and the connection is closed', async (t) => {
@@ -107,4 +110,26 @@ test('the text of /metrics is built at most once a second', async (t) => {
   }
   const seconds = (performance.now() - since) / 1000
   assert.ok(built() <= 1 + seconds, `built ${built()} times in ${seconds} s`)
+})
+
+test('what fails is answered with 500, logged once, and built again for the next who asks', async (t) => {
+  let isBroken = true
+  const { url, lines } = await aHealth(t, () => {
+    if (isBroken) throw new Error('no such file')
+  })
+  for (const path of ['/metrics', '/metrics', '/readyz', '/readyz']) {
+    const answer = await fetch(`${url}${path}`)
+    assert.equal(answer.status, 500)
+    assert.doesNotMatch(await answer.text(), /no such file/)
+  }
+  assert.equal((await fetch(`${url}/livez`)).status, 200)
+  assert.deepEqual(
+    lines.map(({ name, level, path }) => [name, level, path]),
+    [
+      ['health.failed', 'error', '/metrics'],
+      ['health.failed', 'error', '/readyz'],
+    ],
+  )
+  isBroken = false
+  assert.equal((await fetch(`${url}/metrics`)).status, 200)
 })

@@ -123,6 +123,7 @@ test('a machine that was started anew may have given the folder another disk, an
   const next = anInstance({ previous: [instance.id], folder, boot: 'two' })
   await isRefused(agent, { ...next, boot: 'one' })
   await isRefused(agent, { ...next, folder: 'a copy' })
+  await untilNoted(c, agent)
   await silence(c, agent)
   await agent.connect([], { instance: next, bootAgeMs: 60_000 })
   assert.equal((await runOf(c, run)).lost?.what, 'host')

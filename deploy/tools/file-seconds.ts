@@ -58,6 +58,8 @@ export function followFiles(processes: readonly TestProcess[]): Followed {
   const ended = new Map<string, number>()
   const counts = new Map<string, { tests: number; failed: number }>()
   const failures: Failure[] = []
+  /** Also by a test that a kit has made, which counts for the kit's file. */
+  const redFiles = new Set<string>()
   let isRed = false
 
   /** A group has a suite for each file; a file alone is a test by its path. */
@@ -72,6 +74,8 @@ export function followFiles(processes: readonly TestProcess[]): Followed {
     const isFailure = type === 'test:fail' && !todo
     if (isFailure) {
       isRed = true
+      const whole = wholeFile(data)
+      if (whole !== undefined) redFiles.add(whole)
       const failure = failureOf(data)
       if (failure) failures.push(failure)
     }
@@ -85,7 +89,7 @@ export function followFiles(processes: readonly TestProcess[]): Followed {
 
   const resultOf = (file: string): FileResult => {
     const { tests, failed } = counts.get(file) ?? { tests: 0, failed: 0 }
-    return { file, ms: ended.get(file) ?? 0, tests, failed }
+    return { file, ms: ended.get(file) ?? 0, tests, failed: Math.max(failed, redFiles.has(file) ? 1 : 0) }
   }
 
   return {

@@ -87,6 +87,28 @@ test('a file that ends the process is named with those after it', async (t) => {
   assert.deepEqual(followed.unfinished(), ['a.mjs', 'b.mjs'])
 })
 
+// Such a file passed for green, and was not executed again where others were.
+test('a file is red whose failing test was made by a kit', async (t) => {
+  const kit = mkdtempSync(path.join(tmpdir(), 'windlass-kit-'))
+  t.after(() => rmSync(kit, { recursive: true }))
+  const made = path.join(kit, 'kit.mjs')
+  writeFileSync(
+    made,
+    `import { test } from 'node:test'\nexport const make = () => test('made', () => { throw new Error('red') })`,
+  )
+  const { followed } = await executed(t, {
+    'a.mjs': `import { make } from '${made}'\nmake()`,
+    'b.mjs': `test('b', () => {})`,
+  })
+  assert.deepEqual(
+    followed.results().map(({ file, failed }) => [file, failed]),
+    [
+      ['a.mjs', 1],
+      ['b.mjs', 0],
+    ],
+  )
+})
+
 test('a file that cannot be loaded and a last hook that fails are red, and the next files are executed', async (t) => {
   const fine = `test('fine', () => console.log('fine'))`
   const load = await executed(t, { 'a.mjs': `throw new Error('at load')`, 'b.mjs': fine })

@@ -54,7 +54,7 @@ export function createOneRequestServer(
     }
   }
   const open = new Set<Socket>()
-  // Who has asked may close its half before it reads.
+  // A client may close its half before it reads.
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     const [oldest] = open
     if (oldest && open.size >= MOST_CONNECTIONS) oldest.destroy()

@@ -5,7 +5,7 @@ import { uidsOf } from '../os/process-table.ts'
 import { launch } from '../os/process.ts'
 import { toolPath } from './tools.ts'
 
-/** Who lives on for so long after SIGKILL waits in the kernel for something: a pause between two looks. */
+/** A process that lives on for so long after SIGKILL waits in the kernel for something: a pause between two looks. */
 export const STUCK_MS = 50
 
 /** A folder for each file system of FUSE that there is, in any namespace; it is of the user who has mounted it. */

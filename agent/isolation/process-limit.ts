@@ -15,7 +15,7 @@ const MOST = 1_000_000
 export function withProcessLimit(limits: RunLimits, pid?: number): RunLimits {
   const most = limits.processes === null ? mostTasks(pid) : undefined
   if (most === undefined) return limits
-  // Whoever is root could raise what each user may have already.
+  // The agent's own limit of processes for each user; only root could raise it.
   const count = Math.min(Math.floor(most / 2), mostOfUser(pid)) - RUNTIME_TASKS
   return { ...limits, processes: Math.min(Math.max(LEAST, count), MOST) }
 }

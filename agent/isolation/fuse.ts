@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { signal } from '../os/end-processes.ts'
 import { uidsOf } from '../os/process-table.ts'
-import { launch } from '../os/process.ts'
+import { runTool } from '../os/run-tool.ts'
 import { toolPath } from './tools.ts'
 
 /** A process that lives on for so long after SIGKILL waits in the kernel for something: a pause between two looks. */
@@ -35,14 +34,7 @@ async function isThere(): Promise<boolean> {
 }
 
 async function mountIt(): Promise<boolean> {
-  const args = ['-t', 'fusectl', 'fusectl', CONNECTIONS]
-  const spec = { file: toolPath('mount') ?? 'mount', args, cwd: '/', env: {}, morePipes: 0, stdin: 'ignore' } as const
-  const { pid, exited, stdout, stderr } = launch(spec)
-  stdout.resume()
-  stderr.resume()
-  const late = setTimeout(() => pid !== undefined && signal(pid, 'SIGKILL'), MOUNT_MS)
-  const exit = await exited
-  clearTimeout(late)
+  const exit = await runTool(toolPath('mount') ?? 'mount', ['-t', 'fusectl', 'fusectl', CONNECTIONS], MOUNT_MS)
   return 'exitCode' in exit && exit.exitCode === 0
 }
 

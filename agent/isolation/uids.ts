@@ -1,7 +1,7 @@
-import { atMost, pause } from '@windlass/shared/time.ts'
+import { pause } from '@windlass/shared/time.ts'
 import { signal } from '../os/end-processes.ts'
 import { allPids, findAmong, findByOwner, uidsOf } from '../os/process-table.ts'
-import { launch } from '../os/process.ts'
+import { runTool } from '../os/run-tool.ts'
 import { endFileSystemsOf, STUCK_MS } from './fuse.ts'
 import type { UidRange } from './plan.ts'
 import { toolPath } from './tools.ts'
@@ -122,22 +122,13 @@ const DONE = 42
 
 /** Returns whether it was done, which the kernel does for all processes at once. */
 async function killAllOf(uid: number): Promise<boolean> {
-  const child = launch({
-    file: toolPath('setpriv') ?? 'setpriv',
-    args: [...asUser(uid), '/bin/sh', '-c', `kill -9 -1; exit ${DONE}`],
-    cwd: '/',
-    env: { PATH: '/usr/bin:/bin' },
-    morePipes: 0,
-    stdin: 'ignore',
-  })
-  child.stdout.resume()
-  child.stderr.resume()
-  let isOver = false
-  const over = child.exited.then(() => void (isOver = true))
-  await atMost(KILL_MS, over)
-  if (!isOver && child.pid !== undefined) signal(child.pid, 'SIGKILL')
-  const exit = await child.exited
+  const exit = await runToolAs(uid, ['/bin/sh', '-c', `kill -9 -1; exit ${DONE}`], KILL_MS)
   return 'exitCode' in exit && exit.exitCode === DONE
+}
+
+/** As this user, a tool of the system. */
+export function runToolAs(uid: number, command: readonly string[], deadlineMs: number): ReturnType<typeof runTool> {
+  return runTool(toolPath('setpriv') ?? 'setpriv', [...asUser(uid), ...command], deadlineMs)
 }
 
 /** Arguments of `setpriv`: this user, in this group besides its own, and nothing else, for good. */

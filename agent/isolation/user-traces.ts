@@ -2,10 +2,9 @@ import { existsSync, type Stats } from 'node:fs'
 import fs from 'node:fs/promises'
 import { eachEntry } from '../os/each-entry.ts'
 import { readOrNothing } from '../os/process-id.ts'
-import { launch } from '../os/process.ts'
 import { formerOwner, removeTree } from '../os/remove-tree.ts'
 import { toolPath } from './tools.ts'
-import { asUser } from './uids.ts'
+import { runToolAs } from './uids.ts'
 
 /** Where every user may leave something, besides its workspace. */
 const SHARED = ['/tmp', '/var/tmp', '/dev/shm', '/run/lock']
@@ -86,20 +85,11 @@ async function removeIpc(isTheirs: IsTheirs): Promise<number[]> {
 
 /** Far less than a command line may have. */
 const MOST_AT_ONCE = 1000
+const REMOVAL_MS = 5_000
 
 async function removeAs(uid: number, objects: readonly Shared[]): Promise<void> {
   const args = objects.flatMap((each) => each.args)
-  const child = launch({
-    file: toolPath('setpriv') ?? 'setpriv',
-    args: [...asUser(uid), toolPath('ipcrm') ?? 'ipcrm', ...args],
-    cwd: '/',
-    env: { PATH: '/usr/bin:/bin' },
-    morePipes: 0,
-    stdin: 'ignore',
-  })
-  child.stdout.resume()
-  child.stderr.resume()
-  await child.exited
+  await runToolAs(uid, [toolPath('ipcrm') ?? 'ipcrm', ...args], REMOVAL_MS)
 }
 
 function objectsOf(isTheirs: IsTheirs): Shared[] {

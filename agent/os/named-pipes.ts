@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { within } from '@windlass/shared/time.ts'
-import { launch, type OwnInput, type OwnPipe } from './process.ts'
+import type { OwnInput, OwnPipe } from './process.ts'
+import { runTool } from './run-tool.ts'
 
 const MKFIFO_MS = 5_000
 /** Meanwhile everything else stands still. */
@@ -13,11 +13,7 @@ const argsFor = (files: readonly string[]) => ['-m', '600', ...files]
 
 /** Makes named pipes that nobody but their owner can open. Node has no call for it. */
 export async function makePipes(files: readonly string[]): Promise<void> {
-  const args = argsFor(files)
-  const child = launch({ file: 'mkfifo', args, cwd: '/', env: ENVIRONMENT, morePipes: 0, stdin: 'ignore' })
-  child.stdout.resume()
-  child.stderr.resume()
-  const exit = await within(MKFIFO_MS, child.exited, 'mkfifo has not ended')
+  const exit = await runTool('mkfifo', argsFor(files), MKFIFO_MS)
   if ('failed' in exit) throw new Error(`mkfifo has failed: ${exit.failed}`)
   if (exit.exitCode !== 0) throw new Error(`mkfifo has failed: ${exit.exitCode ?? exit.signal}`)
 }

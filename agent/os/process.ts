@@ -57,7 +57,7 @@ export interface Launched {
   exited: Promise<Exit>
 }
 
-/** The only place that starts processes: each leads a group of its own, so that all of it can be ended together. */
+/** Starts a process that is heard: each leads a group of its own, so that all of it can be ended together. */
 export function launch(spec: LaunchSpec): Launched {
   const { pipes } = spec
   const child = execa(spec.file, spec.args, optionsOf(spec))
@@ -97,7 +97,7 @@ function optionsOf(spec: LaunchSpec) {
   } as const satisfies Options
 }
 
-function shortMessageOf(result: object): string {
+export function shortMessageOf(result: object): string {
   const { originalMessage, shortMessage } = result as { originalMessage?: string; shortMessage?: string }
   return originalMessage ?? shortMessage ?? 'the process could not be started'
 }

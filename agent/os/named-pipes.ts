@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
+import type { Stream } from 'node:stream'
 import type { OwnInput, OwnPipe } from './process.ts'
 import { runTool } from './run-tool.ts'
 
@@ -67,11 +68,23 @@ export function openInput(file: string): OwnInput {
 /** What goes into one that has a reader. */
 export function writePipe(file: string): Socket {
   const fd = openSync(file, O_WRONLY | O_NONBLOCK)
-  return new Socket({ fd, readable: false, writable: true })
+  return noted(fd, new Socket({ fd, readable: false, writable: true }))
 }
 
 /** What comes out of one. It ends when nobody is left who could write to it. */
 export function readPipe(file: string): Socket {
   const fd = openSync(file, O_RDONLY | O_NONBLOCK)
-  return new Socket({ fd, readable: true, writable: false })
+  return noted(fd, new Socket({ fd, readable: true, writable: false }))
+}
+
+const descriptors = new WeakMap<Stream, number>()
+
+function noted(fd: number, pipe: Socket): Socket {
+  descriptors.set(pipe, fd)
+  return pipe
+}
+
+/** Those of our ends of pipes, among these. */
+export function descriptorsOf(streams: readonly Stream[]): number[] {
+  return streams.flatMap((stream) => descriptors.get(stream) ?? [])
 }

@@ -18,7 +18,8 @@ export interface LaunchSpec {
 /**
  * What Node makes for a process are sockets, and what we make are pipes. Over a socket a program can hand us
  * descriptors, which the kernel closes when we read: for a TCP connection with `SO_LINGER` we wait as long as the
- * program wants. Pipes do not keep it from that altogether: a `splice` into one holds its lock.
+ * program wants. Over a pipe it can hold the
+ * lock: `pipe-watch.ts` looks out for that.
  */
 export interface OwnPipes {
   stdout: OwnPipe

@@ -11,6 +11,9 @@ export interface Lines {
   settle(): void
 }
 
+/** The program may have found them by then: it could keep us waiting. */
+type During = <T>(files: readonly string[], act: () => T) => T
+
 const { O_RDWR, O_NONBLOCK } = constants
 
 /**
@@ -18,7 +21,7 @@ const { O_RDWR, O_NONBLOCK } = constants
  * first, so that neither side sees an end before the other has come. Others than those of an agent before: in these may lie what that
  * one has not read.
  */
-export async function openRendezvous(folder: string, owner: number | undefined): Promise<Lines> {
+export async function openRendezvous(folder: string, owner: number | undefined, during: During): Promise<Lines> {
   mkdirSync(folder, { recursive: true })
   // The program looks into it as the user that it is, and writes nothing there.
   chmodSync(folder, 0o755)
@@ -27,13 +30,12 @@ export async function openRendezvous(folder: string, owner: number | undefined):
   const messages = path.join(folder, `messages.${number}`)
   await makePipes([frames, messages])
   if (owner !== undefined) for (const file of [frames, messages]) chownSync(file, owner, owner)
-  const both = [openSync(frames, O_RDWR | O_NONBLOCK), openSync(messages, O_RDWR | O_NONBLOCK)]
-  const reads = readPipe(frames)
-  const writes = writePipe(messages)
+  const pipes = [frames, messages]
+  const both: number[] = []
+  const lines = during(pipes, () => {
+    both.push(openSync(frames, O_RDWR | O_NONBLOCK), openSync(messages, O_RDWR | O_NONBLOCK))
+    return { frames: readPipe(frames), messages: writePipe(messages) }
+  })
   writeFileSync(path.join(folder, `ready.${number}`), '')
-  return {
-    frames: reads,
-    messages: writes,
-    settle: () => both.splice(0).forEach((fd) => closeSync(fd)),
-  }
+  return { ...lines, settle: () => during(pipes, () => both.splice(0).forEach((fd) => closeSync(fd))) }
 }

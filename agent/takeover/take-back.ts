@@ -64,7 +64,10 @@ export async function takeBack(
   let host: TakenBack['host'] | undefined
   let lines: Lines | undefined
   try {
-    lines = await openRendezvous(deps.records.rendezvous(record.marker), record.uid)
+    const { records, processes } = deps
+    lines = await openRendezvous(records.rendezvous(record.marker), record.uid, (...of) =>
+      processes.during(record, ...of),
+    )
     host = deps.processes.adopt(record, lines)
     const found = { host, lines, agentRun, record, mark, isParked: mark.isParked }
     const ready = await unlessOver(found, (signal) => makeReady(deps, found, signal))

@@ -1,12 +1,14 @@
-import type { Readable, Writable } from 'node:stream'
+import type { Readable, Stream, Writable } from 'node:stream'
 import { probe } from '@windlass/shared/probe.ts'
 import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Enclosure } from '../../isolation/enclosure.ts'
 import { MARKER } from '../../os/environment.ts'
+import { descriptorsOf } from '../../os/named-pipes.ts'
 import { launch, type Exit, type Launched, type OwnPipes } from '../../os/process.ts'
 import { WITHOUT_RUN } from '../program/frame-limits.ts'
 import { createFrameReader, encodeMessage, type Frame, type MostBytes } from '../program/frames.ts'
 import { signal } from '../../os/end-processes.ts'
+import type { PipeWatch } from './pipe-watch.ts'
 import { readInTurns } from './read-in-turns.ts'
 
 export type RawStream = 'stdout' | 'stderr'
@@ -78,6 +80,7 @@ export interface HostOptions {
   pipes: OwnPipes | undefined
   /** Name of those for its descriptors 1 and 2, where they outlive this agent. */
   rawPipes?: string | undefined
+  watch: PipeWatch
 }
 
 export function startHost(options: HostOptions): HostProcess {
@@ -108,6 +111,7 @@ function overSockets({ more: [frames, messages] }: Launched): Pick<HostLines, 'f
 }
 
 export interface HostLines extends Pick<HostProcess, 'enclosure' | 'marker' | 'rawPipes'> {
+  watch: PipeWatch
   pid: number | undefined
   exit: Promise<Exit>
   frames: Readable
@@ -118,6 +122,7 @@ export interface HostLines extends Pick<HostProcess, 'enclosure' | 'marker' | 'r
 /** A process that is there, by what leads to it. */
 export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...options }: HostLines): HostProcess {
   const sources = [frames, ...Object.values(raw)]
+  const lines = [...sources, messages]
   let listener: HostListener | null = null
   const read = createFrameReader(() => listener?.mostBytes ?? WITHOUT_RUN)
   let ready = false
@@ -155,8 +160,7 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     readInTurns(raw.stdout, onRaw('stdout')),
     readInTurns(raw.stderr, onRaw('stderr')),
   ]
-  // A process that died breaks its pipes; its exit says all there is to say.
-  for (const stream of [...sources, messages]) stream.on('error', () => {})
+  watchLines(lines, { ...options, pid, enclosure }, onBroken)
   const exit = options.exit.then((how) => {
     exited = true
     return how
@@ -193,8 +197,22 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     },
     pause: () => readers.forEach((reader) => reader.pause()),
     resume: () => readers.forEach((reader) => reader.resume()),
-    release: () => [...sources, messages].forEach((stream) => stream.destroy()),
+    release: () => lines.forEach((stream) => stream.destroy()),
   }
+}
+
+/** Also when nobody reads any more: closing waits as reading does. */
+function watchLines(
+  lines: readonly Stream[],
+  { watch, pid, enclosure: { uid, folder } }: Pick<HostLines, 'watch' | 'pid' | 'enclosure'>,
+  onHeld: (error: unknown) => void,
+): void {
+  // A process that died breaks its pipes; its exit says all there is to say.
+  for (const line of lines) line.on('error', () => {})
+  const descriptors = descriptorsOf(lines)
+  if (pid === undefined || descriptors.length === 0) return
+  const forget = watch.add({ group: pid, uid, folder }, descriptors, onHeld)
+  void Promise.all(lines.map((line) => new Promise((resolve) => line.once('close', resolve)))).then(forget)
 }
 
 function written(to: Writable, bytes: Buffer): Promise<void> {

@@ -7,6 +7,7 @@ import { goneFrom } from '../../os/gone-from.ts'
 import type { ProgramRecord } from '../../takeover/records.ts'
 import type { Workplace } from '../program/program.ts'
 import { hostOver, startHost, type HostLines, type HostProcess } from './host-process.ts'
+import type { PipeWatch } from './pipe-watch.ts'
 import type { ProcessesOptions } from './processes-types.ts'
 import type { ProgramPipes } from './program-pipes.ts'
 import { startReaper, type Reaper } from './reaper.ts'
@@ -22,6 +23,7 @@ export interface Files {
 type Shared = 'environment' | 'execPath' | 'isolation' | 'records' | 'found' | 'guard'
 type HostsOptions = Pick<ProcessesOptions, Shared> & {
   pipes: ProgramPipes
+  watch: PipeWatch
   log: NonNullable<ProcessesOptions['log']>
 }
 
@@ -80,8 +82,9 @@ export class Hosts {
     const enclosure = this.#isolation.enclose({ inForce: by, name: marker, command, bundleDir, workspace: take })
     const { cwd } = this.#files
     // The next agent has no way to one in bubblewrap.
+    const { watch } = this.#options
     const pipes = this.#options.pipes.take({ mayLast: !isFixed })
-    const host = startHost({ enclosure, marker, cwd, environment, pipes, rawPipes: pipes?.name })
+    const host = startHost({ enclosure, marker, cwd, environment, pipes, rawPipes: pipes?.name, watch })
     host.workspace = workspace
     this.#hosts.set(host.marker, host)
     if (host.pid !== undefined) this.reaper.add(host.pid)
@@ -91,15 +94,21 @@ export class Hosts {
   /** A process of the agent before this one, over the lines on which it waits. */
   adopt(record: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
     const { marker, workspace, rawPipes, process: mark } = record
-    const raw = this.#options.pipes.find(rawPipes)
+    const { pipes, watch } = this.#options
+    const raw = this.during(record, pipes.filesOf(rawPipes), () => pipes.find(rawPipes))
     const enclosure = this.#isolation.adopt(record)
     const exit = goneFrom(mark)
-    const its = { marker, enclosure, rawPipes, pid: mark.pid, exit }
+    const its = { marker, enclosure, rawPipes, pid: mark.pid, exit, watch }
     const host = Object.assign(hostOver({ ...its, ...lines, raw }), { workspace })
     this.#hosts.set(marker, host)
     this.#awaited.delete(mark.pid)
     this.reaper.add(mark.pid)
     return host
+  }
+
+  /** Opens or closes pipes that a process of the agent before this one may have as well. */
+  during<T>({ process: { pid }, uid, cgroup }: ProgramRecord, files: readonly string[], act: () => T): T {
+    return this.#options.watch.during({ group: pid, uid, folder: cgroup }, files, act)
   }
 
   withWorkspace(host: HostProcess): Workplace {
@@ -186,5 +195,6 @@ export class Hosts {
     if (this.#awaited.size > 0) return this.reaper.leave()
     await this.reaper.close()
     await this.#options.pipes.close()
+    await this.#options.watch.close()
   }
 }

@@ -52,6 +52,8 @@ export interface ProcessesStats {
 
 export interface Processes {
   run(start: ProgramStart, onEvents: OnEvents, taken?: TakenBack): RunningProgram
+  /** Opens or closes pipes that a process of the agent before this one may have as well. */
+  during<T>(record: ProgramRecord, files: readonly string[], act: () => T): T
   /** A process of the agent before this one, over the lines on which it waits. */
   adopt(record: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): HostProcess & { workspace: string }
   /** Ends one that was adopted and got no run; answers whether nothing of it is left. */

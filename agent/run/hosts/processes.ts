@@ -14,6 +14,7 @@ import type { Processes, ProcessesOptions, ProcessesStats } from './processes-ty
 import type { ProgramStart, RunningProgram, RunContext, TakenBack, Workplace } from '../program/program.ts'
 import type { OnEvents } from '../program/output.ts'
 import { runProgram } from '../program/run-program.ts'
+import { watchPipes } from './pipe-watch.ts'
 import { openProgramPipes, type ProgramPipes } from './program-pipes.ts'
 import { prepareRuntime } from './runtime-files.ts'
 import { keepSpares, type Spares } from './spares.ts'
@@ -88,7 +89,8 @@ class ProcessesHere implements Processes {
     this.#options = options
     this.#isolation = found.isolation
     this.#latest = found.latest
-    const hosts = new Hosts({ ...options, log, pipes: found.pipes }, files, found.isolation)
+    const watch = watchPipes({ log })
+    const hosts = new Hosts({ ...options, log, pipes: found.pipes, watch }, files, found.isolation)
     const discard = (host: HostProcess) => hosts.discard(host)
     this.#hosts = hosts
     this.#spares = keepSpares({
@@ -197,6 +199,10 @@ class ProcessesHere implements Processes {
   /** One in bubblewrap sees nothing but its own bundle: it cannot be started before that is known. */
   #maySpare(): boolean {
     return !('refusal' in this.#latest) && this.#latest.plan.level === 'process'
+  }
+
+  during<T>(record: ProgramRecord, files: readonly string[], act: () => T): T {
+    return this.#hosts.during(record, files, act)
   }
 
   adopt(record: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {

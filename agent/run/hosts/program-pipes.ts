@@ -14,7 +14,8 @@ import type { OwnInput, OwnPipe, OwnPipes } from '../../os/process.ts'
 export interface ProgramPipes {
   /** For a new process, and under which name the next agent finds them; undefined where there are none to be had. */
   take(options: { mayLast: boolean }): (OwnPipes & { name: string | undefined }) | undefined
-  /** Those of a process of the agent before this one. */
+  /** Where those of a process of the agent before this one are. */
+  filesOf(name: string): string[]
   find(name: string): Record<Stream, Readable>
   /** Nobody needs them any more. */
   remove(name: string): void
@@ -148,6 +149,10 @@ class NamedPipes implements ProgramPipes {
       this.#failed(error)
       return undefined
     }
+  }
+
+  filesOf(name: string): string[] {
+    return Object.values(filesOf(name)).map((file) => this.#at(file))
   }
 
   find(name: string): Record<Stream, Readable> {

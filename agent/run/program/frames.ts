@@ -1,5 +1,6 @@
 import type { RunErrorCode } from '@windlass/shared/errors.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
+import { HeldPipe } from '../hosts/pipe-watch.ts'
 import type { FrameCodes, FrameName, ProgramMessage } from '@windlass/shared/wire/program.ts'
 
 const CODE = {
@@ -142,6 +143,7 @@ export function journalMessage(records: readonly Buffer[]): Buffer {
 export function endedByBrokenLine(error: unknown): Ending {
   const code: RunErrorCode = 'PROGRAM_LINE_BROKEN'
   const what = error instanceof Error ? error.message : String(error)
-  const message = `The program wrote to descriptor 3, which belongs to the runtime: ${what}. Use stdout, stderr, log() or phase().`
+  const written = `The program wrote to descriptor 3, which belongs to the runtime: ${what}. Use stdout, stderr, log() or phase().`
+  const message = error instanceof HeldPipe ? what : written
   return { how: 'threw', error: { name: 'Error', code, message } }
 }

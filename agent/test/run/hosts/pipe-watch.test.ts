@@ -1,0 +1,79 @@
+// A program that holds the lock of a pipe would keep its agent waiting for as long as it likes.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
+import { asUser } from '../../../isolation/uids.ts'
+import { makePipes } from '../../../os/named-pipes.ts'
+import { watchPipes } from '../../../run/hosts/pipe-watch.ts'
+import { NEEDS_ROOT, ofUsers } from '../../isolation/requirements.ts'
+import { aStage } from '../programs.ts'
+import { HOLDS_PIPE, LAST_S, NEEDS_PERL_AND_SPLICE as skip, SPLICE } from './holding.ts'
+
+for (const [name, into] of Object.entries({ stdout: 1, 'its line to the agent': 3 }))
+  test(`a program that holds the pipe of ${name} is ended, and it is told why`, { skip }, async (t) => {
+    const stage = await aStage(t)
+    const inputText = JSON.stringify({ script: HOLDS_PIPE, into })
+    const { ending } = await stage.play('holds-pipe.mjs', { inputText, timeoutMs: 2 * LAST_S * 1000 })
+    assert.ok(ending.how === 'threw', ending.how)
+    assert.equal(ending.error.code, 'PROGRAM_LINE_BROKEN')
+    assert.match(ending.error.message, /kept its agent waiting for \d\.\d s: it held the lock of a pipe/)
+  })
+
+const { O_NONBLOCK, O_RDONLY, O_RDWR } = constants
+/** No process has it. */
+const NO_GROUP = 2 ** 22
+
+/** A pipe whose lock is held by a process, and whoever watches; `ourEnd` is open. */
+async function aHeldPipe(t: TestContext, uid?: number) {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-held-'))
+  chmodSync(folder, 0o755)
+  const file = path.join(folder, 'pipe')
+  await makePipes([file])
+  if (uid !== undefined) chownSync(file, uid, uid)
+  const ourEnd = openSync(file, O_RDWR | O_NONBLOCK)
+  const command = ['perl', '-e', HOLDS_PIPE, '1', '0', file]
+  const [name, ...args] = uid === undefined ? command : ['setpriv', ...asUser(uid), ...command]
+  const holder = spawn(name!, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+  const ended = once(holder, 'exit')
+  const logged: string[] = []
+  const watch = watchPipes({ log: (event) => void logged.push(event) })
+  t.after(async () => {
+    holder.kill('SIGKILL')
+    await ended
+    await watch.close()
+    rmSync(folder, { recursive: true })
+  })
+  await untilPolled('it splices', () => readFileSync(`/proc/${holder.pid}/syscall`, 'utf8').startsWith(`${SPLICE} `))
+  return { file, ourEnd, holder, ended, logged, watch }
+}
+
+const killed = [null, 'SIGKILL']
+
+test('one that an agent is about to open is free again when its holder is ended', { skip }, async (t) => {
+  const { file, ourEnd, holder, ended, watch } = await aHeldPipe(t)
+  const who = { group: NO_GROUP, uid: undefined, folder: undefined }
+  const fd = watch.during(who, [file], () => openSync(file, O_RDONLY | O_NONBLOCK))
+  assert.deepEqual(await ended, killed, `${holder.pid}`)
+  for (const each of [fd, ourEnd]) closeSync(each)
+})
+
+for (const whose of ['of the same user', 'of a user of its own'] as const)
+  test(
+    `one that an agent closes is free again when its holder is ended, ${whose}`,
+    { skip: skip || (whose === 'of a user of its own' && NEEDS_ROOT) },
+    async (t) => {
+      const uid = whose === 'of the same user' ? undefined : ofUsers().uids.first
+      const { ourEnd, ended, watch, logged } = await aHeldPipe(t, uid)
+      const heard = Promise.withResolvers<string>()
+      watch.add({ group: NO_GROUP, uid, folder: undefined }, [ourEnd], ({ name }) => heard.resolve(name))
+      closeSync(ourEnd)
+      assert.deepEqual(await ended, killed)
+      assert.equal(await heard.promise, 'HeldPipe')
+      assert.deepEqual(logged, ['process.held-pipe'])
+    },
+  )

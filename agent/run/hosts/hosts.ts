@@ -83,7 +83,7 @@ export class Hosts {
     const { cwd } = this.#files
     // The next agent has no way to one in bubblewrap.
     const { watch } = this.#options
-    const pipes = this.#options.pipes.take({ mayLast: !isFixed })
+    const pipes = this.#options.pipes.take({ mayLast: !isFixed, owner: enclosure.uid })
     const host = startHost({ enclosure, marker, cwd, environment, pipes, rawPipes: pipes?.name, watch })
     host.workspace = workspace
     this.#hosts.set(host.marker, host)

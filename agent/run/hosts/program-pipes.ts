@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, rmSync } from 'node:fs'
+import { closeSync, fchownSync, rmSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
@@ -13,13 +13,19 @@ import type { OwnInput, OwnPipe, OwnPipes } from '../../os/process.ts'
  */
 export interface ProgramPipes {
   /** For a new process, and under which name the next agent finds them; undefined where there are none to be had. */
-  take(options: { mayLast: boolean }): (OwnPipes & { name: string | undefined }) | undefined
+  take(options: TakeOptions): (OwnPipes & { name: string | undefined }) | undefined
   /** Where those of a process of the agent before this one are. */
   filesOf(name: string): string[]
   find(name: string): Record<Stream, Readable>
   /** Nobody needs them any more. */
   remove(name: string): void
   close(): Promise<void>
+}
+
+interface TakeOptions {
+  mayLast: boolean
+  /** The user of the process, where it has one of its own: scripts open `/dev/stdout` and `/dev/stderr`. */
+  owner: number | undefined
 }
 
 type Stream = 'stdout' | 'stderr'
@@ -73,11 +79,11 @@ class NamedPipes implements ProgramPipes {
     this.#options = options
   }
 
-  take({ mayLast }: { mayLast: boolean }): ReturnType<ProgramPipes['take']> {
+  take({ mayLast, owner }: TakeOptions): ReturnType<ProgramPipes['take']> {
     if (this.#free.length === 0) this.#makeNow()
     const name = this.#free.pop()
     if (this.#free.length < BATCH / 2) void this.refill()
-    return name === undefined ? undefined : this.#open(name, mayLast && this.#options.mayLast)
+    return name === undefined ? undefined : this.#open(name, mayLast && this.#options.mayLast, owner)
   }
 
   /** Never rejects. */
@@ -126,7 +132,7 @@ class NamedPipes implements ProgramPipes {
     return path.join(this.#options.folder, file)
   }
 
-  #open(name: string, isLasting: boolean): ReturnType<ProgramPipes['take']> {
+  #open(name: string, isLasting: boolean, owner: number | undefined): ReturnType<ProgramPipes['take']> {
     const files = { ...filesOf(name), ...linesOf(name) }
     const opened: (OwnPipe | OwnInput)[] = []
     const noted = <P extends OwnPipe | OwnInput>(pipe: P): P => {
@@ -141,6 +147,7 @@ class NamedPipes implements ProgramPipes {
         frames: noted(openOutput(this.#at(files.frames))),
         messages: noted(openInput(this.#at(files.messages))),
       }
+      if (owner !== undefined) for (const { given } of [pipes.stdout, pipes.stderr]) fchownSync(given, owner, owner)
       this.#removeFiles(isLasting ? linesOf(name) : files)
       return { name: isLasting ? name : undefined, ...pipes }
     } catch (error) {

@@ -44,7 +44,7 @@ function leave({ stdout, stderr, frames, messages }: OwnPipes): void {
 
 test('a burst of starts takes more pipes than there were', async (t) => {
   const { pipes, failures } = await somePipes(t)
-  const pairs = Array.from({ length: BURST }, () => pipes.take({ mayLast: true }))
+  const pairs = Array.from({ length: BURST }, () => pipes.take({ mayLast: true, owner: undefined }))
   assert.equal(new Set(pairs.map((pair) => pair?.name)).size, BURST)
   for (const [n, pair] of pairs.entries()) {
     assert.ok(pair)
@@ -58,7 +58,7 @@ test('a burst of starts takes more pipes than there were', async (t) => {
 
 test('those that a program of the agent before still has stay, and the others go', async (t) => {
   const first = await somePipes(t)
-  const pair = first.pipes.take({ mayLast: true })
+  const pair = first.pipes.take({ mayLast: true, owner: undefined })
   assert.ok(pair?.name)
   writeSync(pair.stdout.given, 'not read yet')
   pair.stdout.read.destroy()
@@ -77,7 +77,7 @@ test('where none can be made there are none, and it is said', async (t) => {
   const file = path.join(aFolder(t), 'pipes')
   writeFileSync(file, '')
   const { pipes, failures } = await somePipes(t, file)
-  assert.equal(pipes.take({ mayLast: true }), undefined)
+  assert.equal(pipes.take({ mayLast: true, owner: undefined }), undefined)
   assert.notEqual(failures.length, 0)
 })
 

@@ -64,7 +64,9 @@ export async function noteWhole(db: Db, orgId: OrgId): Promise<void> {
  */
 export function givePositions(db: Db, orgId: OrgId, limit: number): Promise<{ given: number; last: number }> {
   return db.begin(async (tx) => {
-    await tx`select from org_logs where org_id = ${orgId} for update`
+    const [log] = await tx<[{ position: string }?]>`
+      select position::text as position from org_logs where org_id = ${orgId} for update`
+    if (!log) return { given: 0, last: 0 }
     // A statement of its own: it sees what those have given who were waited for. Nobody else changes these rows, so
     // that they stay in their places; by id the planner reads all that wait for a position, for each one.
     const [row] = await tx<[{ given: number; last: number }?]>`
@@ -77,15 +79,15 @@ export function givePositions(db: Db, orgId: OrgId, limit: number): Promise<{ gi
       ),
       placed as (
         update org_events e
-        set position = l.position + f.n
-        from fresh f, org_logs l
-        where e.ctid = f.place and l.org_id = ${orgId}
+        set position = ${log.position}::bigint + f.n
+        from fresh f
+        where e.ctid = f.place
       )
       update org_logs
       set position = position + (select count(*) from fresh)
-      where org_id = ${orgId}
+      where org_id = ${orgId} and exists (select from fresh)
       returning position::float8 as last, (select count(*) from fresh)::int as given`
-    return row ?? { given: 0, last: 0 }
+    return row ?? { given: 0, last: Number(log.position) }
   })
 }
 

@@ -43,15 +43,20 @@ export function insert(tx: Tx, events: NewEvent[]): PromiseLike<unknown> {
 
 /**
  * Copies lifecycle events into the logs of their orgs, where somebody follows these: with the move that they tell, or
- * not at all. `rows` have run_id, org_id, cursor, at, type, data.
+ * not at all. `rows` have run_id, org_id, cursor, at, type, data, and are read twice. The row of a log is looked up
+ * once: it may have thousands of dead versions, through which each look passes.
  */
 export function tellOrgs(sql: Sql, rows: Fragment): Fragment {
   return sql`
+    with followed as materialized (
+      select org_id
+      from org_logs
+      where org_id = any (array(select distinct org_id from ${rows} e)) and kept_until > now()
+    )
     insert into org_events (org_id, run_id, cursor, at, type, data)
     select e.org_id, e.run_id, e.cursor, e.at, e.type, e.data
     from ${rows} e
-    join org_logs l on l.org_id = e.org_id
-    where l.kept_until > now()
+    join followed using (org_id)
     order by e.run_id, e.cursor`
 }
 

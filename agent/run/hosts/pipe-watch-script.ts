@@ -4,16 +4,18 @@
  *
  * The kernel says of the agent's first thread where it waits (`wchan`: `pipe_read`, `anon_pipe_read`, `pipe_write`,
  * `pipe_release`, `fifo_open`), for which of its descriptors (the first argument in `syscall`), and whether it has
- * executed since the last look (the third number of `schedstat` counts that). Some kernels hide the first.
+ * executed since the last look (all of `schedstat` counts that). Some kernels hide the first.
  */
 export const PIPE_WATCH_SCRIPT = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { openSync, readFileSync, readSync, readdirSync, statSync, writeFileSync } = require('node:fs')
-const { lookMs, patienceMs, alertMs, alertForMs } = workerData
+const { lookMs, patienceMs, alertMs, alertForMs, mostPressure } = workerData
 const thread = '/proc/self/task/' + process.pid + '/'
 const place = attempt(() => openSync(thread + 'wchan')), text = Buffer.alloc(64)
 const holders = new Map(), byDescriptor = new Map()
-let current, known, since = 0, toldOf, alertUntil = 0
+let current, known, since = 0, toldOf, alertUntil = 0, pressure = 0
+/** How often it was found at the pipe of each, since there was no pressure. */
+const found = new Map()
 
 parentPort.on('message', ({ add, forget, begin, end }) => {
   if (add) {
@@ -29,19 +31,38 @@ parentPort.on('message', ({ add, forget, begin, end }) => {
 })
 
 function look() {
-  const now = performance.now()
-  const executed = isAtPipe() ? read(thread + 'schedstat') : ''
-  if (executed === '' || executed !== known) {
-    known = executed
-    since = now
+  const holder = isAtPipe() ? holderThere() : undefined
+  if (!holder) {
+    known = ''
+    pressure = Math.max(0, pressure - 1)
+    if (pressure === 0) found.clear()
     return
   }
-  const waitedMs = now - since
-  if (waitedMs < (now < alertUntil ? alertMs : patienceMs)) return
+  const now = performance.now()
+  const executed = read(thread + 'schedstat')
+  if (executed !== known) since = now
+  known = executed
+  pressure += 1
+  found.set(holder, (found.get(holder) ?? 0) + 1)
+  if (now - since >= (now < alertUntil ? alertMs : patienceMs)) tell(holder, now - since)
+  else if (pressure >= mostPressure) endWorst()
+}
+
+/** The lock changes hands so often that the agent is never seen to stand still, and hardly gets on. */
+function endWorst() {
+  const [holder, times] = [...found].reduce((worst, each) => (each[1] > worst[1] ? each : worst))
+  found.delete(holder)
+  pressure /= 2
+  tell(holder, times * lookMs)
+}
+
+function holderThere() {
   const fd = parseInt(read(thread + 'syscall').split(' ')[1], 16)
-  const holder = holders.get(byDescriptor.get(fd)) ?? current
-  if (!holder) return
-  alertUntil = now + alertForMs
+  return holders.get(byDescriptor.get(fd)) ?? current
+}
+
+function tell(holder, waitedMs) {
+  alertUntil = performance.now() + alertForMs
   // Before it is ended, so that the agent hears of this before it hears of that.
   if (toldOf !== holder.number) parentPort.postMessage({ number: holder.number, waitedMs })
   toldOf = holder.number

@@ -38,6 +38,12 @@ const PATIENCE_MS = 700
 const ALERT = { alertMs: 250, alertForMs: 60_000 }
 /** Each takes a tenth of a millisecond. What is found has been so for two looks more, or for one. */
 const LOOK_MS = 400
+/**
+ * Processes of a program can hand the lock to one another, so that the agent executes for a moment in between. A look
+ * that finds it waiting adds one, any other takes one away. So it may wait half of the time, far more than it does
+ * for a program that prints without end and whose processor is taken from it while it holds the lock.
+ */
+const MOST_PRESSURE = 12
 
 interface PipeWatchOptions {
   log: (name: string, facts?: Record<string, unknown>) => void
@@ -73,7 +79,7 @@ class WatchingThread implements PipeWatch {
     this.#log = log
     this.#thread = new Worker(PIPE_WATCH_SCRIPT, {
       eval: true,
-      workerData: { lookMs: LOOK_MS, patienceMs, ...ALERT },
+      workerData: { lookMs: LOOK_MS, patienceMs, ...ALERT, mostPressure: MOST_PRESSURE },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 },
     })
     this.#thread.on('message', (found: Found) => this.#found(found))

@@ -5,13 +5,13 @@ const NUMBERS: Partial<Record<NodeJS.Architecture, number>> = { x64: 275, arm64:
 export const SPLICE = NUMBERS[process.arch]
 
 /** Should nobody end it. */
-export const LAST_S = 40
+export const LAST_S = 90
 
 /**
  * Script of Perl that holds the lock of a pipe: it splices into it from a socket with nothing to read. Arguments: the
  * descriptor of the pipe; the seconds after which something comes, again and again, or 0 for never; and the file of the
  * pipe where it has no such descriptor yet. What comes is a frame of standard output. It gives a reader a reason to
- * read; for that moment the lock is free, and as two processes want it, one of them has it before the reader.
+ * read; for that moment the lock is free, and as three processes want it, one of them has it before the reader.
  */
 export const HOLDS_PIPE = `
 use Socket;
@@ -23,10 +23,10 @@ if ($pause && fork() == 0) {
   alarm ${LAST_S};
   while (1) {
     syswrite($far, pack('aVx8', 'o', 3) . "yes") or die;
-    sleep $pause;
+    select(undef, undef, undef, $pause);
   }
 }
-fork();
+fork() && fork();
 while (syscall(${SPLICE}, fileno($near), 0, $fd, 0, 4096, 0) > 0) {}
 `
 

@@ -60,7 +60,7 @@ export const RUN_ERRORS = {
   PROGRAM_FAILED: 'The program threw an error.',
   PROGRAM_EXITED: 'The program ended its process before `run` returned.',
   RUN_NEVER_SETTLED: 'The program waits for something that can never happen.',
-  PROGRAM_LINE_BROKEN: 'The program wrote into the line that its process keeps for the agent, or held that up.',
+  PROGRAM_LINE_BROKEN: 'The program wrote into the line that its process keeps for the agent, or kept that waiting.',
   OUTPUT_INVALID: 'The returned value does not fit the output schema.',
   OUTPUT_TOO_LARGE: 'The returned value is larger than a run may return.',
   RUN_TIMED_OUT: 'The run took longer than the timeout of its descriptor.',

@@ -18,8 +18,8 @@ export interface LaunchSpec {
 /**
  * What Node makes for a process are sockets, and what we make are pipes. Over a socket a program can hand us
  * descriptors, which the kernel closes when we read: for a TCP connection with `SO_LINGER` we wait as long as the
- * program wants. Over a pipe it can hold the
- * lock: `pipe-watch.ts` looks out for that.
+ * program wants. Over a pipe it can hold
+ * the lock of that: `pipe-watch.ts` looks out for it.
  */
 export interface OwnPipes {
   stdout: OwnPipe
@@ -75,6 +75,22 @@ export function launch(spec: LaunchSpec): Launched {
   return { pid, stdin: child.stdin, ...read, more: pipes ? [] : more, exited }
 }
 
+/** Runs one of which nothing is heard but its end, and ends it after that time. */
+export async function runSilent(
+  file: string,
+  args: readonly string[],
+  { env, deadlineMs }: { env: Record<string, string>; deadlineMs: number },
+): Promise<Exit> {
+  const options = { cwd: '/', env, extendEnv: false, stdio: 'ignore', reject: false, ...OF_ITS_OWN } as const
+  const result = await execa(file, args, { ...options, timeout: deadlineMs, killSignal: 'SIGKILL' })
+  const { exitCode, signal } = result
+  if (exitCode === undefined && signal === undefined) return { failed: shortMessageOf(result) }
+  return { exitCode: exitCode ?? null, signal: signal ?? null }
+}
+
+/** A group of its own. We end it ourselves, and the reaper does when we cannot: execa's exit hooks would be a third. */
+const OF_ITS_OWN = { detached: true, cleanup: false } as const
+
 const inOrder = (pipes: OwnPipes | undefined): Given[] =>
   pipes ? [pipes.stdout, pipes.stderr, pipes.frames, pipes.messages] : []
 
@@ -92,13 +108,11 @@ function optionsOf(spec: LaunchSpec) {
     buffer: false,
     encoding: 'buffer',
     reject: false,
-    // A group of its own. We end it ourselves, and the reaper does when we cannot: execa's exit hooks would be a third.
-    detached: true,
-    cleanup: false,
+    ...OF_ITS_OWN,
   } as const satisfies Options
 }
 
-export function shortMessageOf(result: object): string {
+function shortMessageOf(result: object): string {
   const { originalMessage, shortMessage } = result as { originalMessage?: string; shortMessage?: string }
   return originalMessage ?? shortMessage ?? 'the process could not be started'
 }

@@ -1,8 +1,10 @@
-import { execa, type Options } from 'execa'
-import { shortMessageOf, type Exit } from './process.ts'
+import { pause } from '@windlass/shared/time.ts'
+import { runSilent, type Exit } from './process.ts'
 
 /** Found by the system; it inherits nothing else. */
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin' }
+/** A process that waits in the kernel for a disk does not end when it is killed. */
+const KILLED_MS = 1_000
 
 /**
  * Runs a tool of the system to its end, or ends it after `deadlineMs`. What it says is thrown away, so that there is
@@ -10,20 +12,9 @@ const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin' }
  * which could hand us descriptors over a socket.
  */
 export async function runTool(file: string, args: readonly string[], deadlineMs: number): Promise<Exit> {
-  const result = await execa(file, args, { ...OPTIONS, timeout: deadlineMs })
-  const { exitCode, signal } = result
-  if (exitCode === undefined && signal === undefined) return { failed: shortMessageOf(result) }
-  return { exitCode: exitCode ?? null, signal: signal ?? null }
+  const over = new AbortController()
+  const late = pause(deadlineMs + KILLED_MS, over.signal)
+  const failed = `${file} has not ended, and cannot be ended`
+  const exit = runSilent(file, args, { env: ENVIRONMENT, deadlineMs })
+  return Promise.race([exit, late.then(() => ({ failed }))]).finally(() => over.abort())
 }
-
-const OPTIONS = {
-  cwd: '/',
-  env: ENVIRONMENT,
-  extendEnv: false,
-  stdio: 'ignore',
-  reject: false,
-  killSignal: 'SIGKILL',
-  // What somebody types at the agent's terminal does not end it.
-  detached: true,
-  cleanup: false,
-} as const satisfies Options

@@ -65,8 +65,8 @@ export async function takeBack(
   let lines: Lines | undefined
   try {
     const { records, processes } = deps
-    lines = await openRendezvous(records.rendezvous(record.marker), record.uid, (...of) =>
-      processes.during(record, ...of),
+    lines = await openRendezvous(records.rendezvous(record.marker), record.uid, (files, act) =>
+      processes.during(record, files, act),
     )
     host = deps.processes.adopt(record, lines)
     const found = { host, lines, agentRun, record, mark, isParked: mark.isParked }

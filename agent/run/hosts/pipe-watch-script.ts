@@ -1,72 +1,74 @@
 /**
  * Code of the thread that `pipe-watch.ts` tells about. It never opens, reads, writes or closes one of the pipes: it
- * would wait as well. `workerData`: how often it looks, and how long the agent may wait, in milliseconds.
+ * would wait as well. `workerData` is what `pipe-watch.ts` gives it.
  *
  * The kernel says of the agent's first thread where it waits (`wchan`: `pipe_read`, `anon_pipe_read`, `pipe_write`,
  * `pipe_release`, `fifo_open`), for which of its descriptors (the first argument in `syscall`), and whether it has
- * executed since the last look (all of `schedstat` counts that). Some kernels hide the first.
+ * executed since the last look (`schedstat`, or the switches in `status`). Some kernels hide the first.
  */
 export const PIPE_WATCH_SCRIPT = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { openSync, readFileSync, readSync, readdirSync, statSync, writeFileSync } = require('node:fs')
-const { lookMs, patienceMs, alertMs, alertForMs, mostPressure } = workerData
+const { lookMs, patienceMs, hastyMs, mostPressure } = workerData
+/** Its number among the calls of the system. */
+const CLOSE = { x64: '3', arm64: '57' }[process.arch]
 const thread = '/proc/self/task/' + process.pid + '/'
 const place = attempt(() => openSync(thread + 'wchan')), text = Buffer.alloc(64)
-const holders = new Map(), byDescriptor = new Map()
-let current, known, since = 0, toldOf, alertUntil = 0, pressure = 0
-/** How often it was found at the pipe of each, since there was no pressure. */
-const found = new Map()
+const holders = new Map(), byDescriptor = new Map(), told = new Set()
+let current, known, stoodMs = 0, pressure = 0, lookedAt = performance.now()
+/** How much of the pressure comes from each holder, of late. */
+const shares = new Map()
 
 parentPort.on('message', ({ add, forget, begin, end }) => {
   if (add) {
-    holders.set(add.number, add)
+    holders.set(add.number, { ...add, started: startOf(add.group) })
     for (const fd of add.descriptors) byDescriptor.set(fd, add.number)
-  } else if (begin) current = begin
+  } else if (begin) current = { ...begin, started: startOf(begin.group) }
   else if (end) current = undefined
   else {
-    for (const fd of holders.get(forget)?.descriptors ?? [])
-      if (byDescriptor.get(fd) === forget) byDescriptor.delete(fd)
-    holders.delete(forget)
+    const holder = holders.get(forget)
+    for (const fd of holder?.descriptors ?? []) if (byDescriptor.get(fd) === forget) byDescriptor.delete(fd)
+    for (const each of [holders, told]) each.delete(forget)
+    shares.delete(holder)
   }
 })
 
 function look() {
+  // While all of the agent is stopped nobody waits, and the clock goes on.
+  const passedMs = Math.min(performance.now() - lookedAt, 2 * lookMs)
+  lookedAt = performance.now()
   const holder = isAtPipe() ? holderThere() : undefined
+  const looks = passedMs / lookMs
+  for (const [each, share] of shares) shares.set(each, share * 0.9 ** looks)
   if (!holder) {
-    known = ''
-    pressure = Math.max(0, pressure - 1)
-    if (pressure === 0) found.clear()
+    known = undefined
+    pressure = Math.max(0, pressure - looks)
     return
   }
-  const now = performance.now()
-  const executed = read(thread + 'schedstat')
-  if (executed !== known) since = now
+  pressure += looks
+  shares.set(holder, (shares.get(holder) ?? 0) + looks)
+  const executed = executedSoFar()
+  stoodMs = executed !== undefined && executed === known ? stoodMs + passedMs : 0
   known = executed
-  pressure += 1
-  found.set(holder, (found.get(holder) ?? 0) + 1)
-  if (now - since >= (now < alertUntil ? alertMs : patienceMs)) tell(holder, now - since)
+  if (stoodMs >= (pressure > mostPressure / 3 ? hastyMs : patienceMs)) tell(holder, stoodMs)
   else if (pressure >= mostPressure) endWorst()
 }
 
 /** The lock changes hands so often that the agent is never seen to stand still, and hardly gets on. */
 function endWorst() {
-  const [holder, times] = [...found].reduce((worst, each) => (each[1] > worst[1] ? each : worst))
-  found.delete(holder)
+  const [holder] = [...shares].reduce((worst, each) => (each[1] > worst[1] ? each : worst))
+  tell(holder, pressure * lookMs)
   pressure /= 2
-  tell(holder, times * lookMs)
+  shares.delete(holder)
 }
 
+/** Another pipe may have got the number of one that was, and anything that of one that is being closed. */
 function holderThere() {
-  const fd = parseInt(read(thread + 'syscall').split(' ')[1], 16)
-  return holders.get(byDescriptor.get(fd)) ?? current
-}
-
-function tell(holder, waitedMs) {
-  alertUntil = performance.now() + alertForMs
-  // Before it is ended, so that the agent hears of this before it hears of that.
-  if (toldOf !== holder.number) parentPort.postMessage({ number: holder.number, waitedMs })
-  toldOf = holder.number
-  endAll(holder)
+  const [call, first] = read(thread + 'syscall').split(' ')
+  const fd = parseInt(first, 16)
+  const holder = holders.get(byDescriptor.get(fd))
+  if (!holder || call === CLOSE) return holder ?? current
+  return isOneOf(holder.pipes, attempt(() => statSync('/proc/self/fd/' + fd))) ? holder : undefined
 }
 
 function isAtPipe() {
@@ -76,14 +78,36 @@ function isAtPipe() {
   return / D /.test(read(thread + 'stat').replace(/.*\\)/s, ''))
 }
 
-function endAll({ group, uid, folder, pipes }) {
+/** Undefined where the kernel counts nothing of the kind. */
+function executedSoFar() {
+  const text = read(thread + 'schedstat')
+  if (/[1-9]/.test(text)) return text
+  return /ctxt_switches[^]*/.exec(read(thread + 'status'))?.[0]
+}
+
+function tell(holder, waitedMs) {
+  const { number, group, uid } = holder
+  // Before it is ended, so that the agent hears of this before it hears of that.
+  if (!told.has(number)) parentPort.postMessage({ number, group, uid, waitedMs })
+  told.add(number)
+  endAll(holder)
+}
+
+function endAll({ group, started, uid, folder, pipes }) {
   if (folder !== undefined) attempt(() => writeFileSync(folder + '/cgroup.kill', '1'))
-  kill(-group)
-  for (const name of readdirSync('/proc')) {
+  // Its number is nobody else's as long as there is anything of the group.
+  const leader = startOf(group)
+  if (group > 1 && (leader === undefined || leader === started)) kill(-group)
+  for (const name of attempt(() => readdirSync('/proc')) ?? []) {
     const pid = Number(name)
     if (!(pid > 1) || pid === process.pid) continue
     if (uid === undefined ? hasOneOf(pid, pipes) : isOf(pid, uid)) kill(pid)
   }
+}
+
+/** When the process was started, as the kernel counts; undefined where there is none. */
+function startOf(pid) {
+  return read('/proc/' + pid + '/stat').replace(/.*\\) /s, '').split(' ')[19]
 }
 
 function isOf(pid, uid) {
@@ -92,11 +116,11 @@ function isOf(pid, uid) {
 
 function hasOneOf(pid, pipes) {
   const folder = '/proc/' + pid + '/fd/'
-  const names = attempt(() => readdirSync(folder)) ?? []
-  return names.some((fd) => {
-    const found = attempt(() => statSync(folder + fd))
-    return found !== undefined && pipes.some(({ dev, ino }) => dev === found.dev && ino === found.ino)
-  })
+  return (attempt(() => readdirSync(folder)) ?? []).some((fd) => isOneOf(pipes, attempt(() => statSync(folder + fd))))
+}
+
+function isOneOf(pipes, found) {
+  return found !== undefined && pipes.some(({ dev, ino }) => dev === found.dev && ino === found.ino)
 }
 
 function kill(pid) {
@@ -116,4 +140,11 @@ function attempt(ask) {
   }
 }
 
-setInterval(look, lookMs)`
+/** At no time that a program could foresee. */
+function lookLater() {
+  setTimeout(() => {
+    attempt(look)
+    lookLater()
+  }, lookMs * (0.5 + Math.random()))
+}
+lookLater()`

@@ -1,18 +1,19 @@
 import { fstatSync, statSync, type Stats } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { HeldPipe } from '../program/held-pipe.ts'
 import { PIPE_WATCH_SCRIPT } from './pipe-watch-script.ts'
 
 /**
  * Ends programs that keep their agent waiting over a pipe. A program that has one end of a pipe can hold its lock for
  * as long as it likes: by `splice` or `sendfile` from a socket with nothing to read, or as it writes memory that does
  * not come. Whoever reads, writes, opens or closes the other end waits in the kernel, whatever it has asked for:
- * `O_NONBLOCK` does not help, and not even SIGKILL ends that. So a thread of its own looks on, and finds by the
- * descriptor whose pipe it is.
+ * `O_NONBLOCK` does not help, and not even SIGKILL ends that. So a thread of the agent watches where its first thread
+ * waits, and finds by the descriptor whose pipe it is.
  */
 export interface PipeWatch {
   /** These are the descriptors of our ends. Answers how to say that all of them are closed. */
   add(holder: Holder, descriptors: readonly number[], onHeld: (error: HeldPipe) => void): () => void
-  /** Opens or closes pipes that somebody else has already. `act` waits for nothing but for them. */
+  /** Opens or closes pipes that somebody else has already. `act` must do nothing else that could wait. */
   during<T>(holder: Holder, files: readonly string[], act: () => T): T
   close(): Promise<void>
 }
@@ -27,27 +28,22 @@ interface Holder {
   folder: string | undefined
 }
 
-/** The program has kept the agent waiting, and is ended. */
-export class HeldPipe extends Error {
-  override readonly name = 'HeldPipe'
-}
-
-/** Enough for a write whose memory has to be read from a disk first, which holds the lock as well. */
-const PATIENCE_MS = 700
-/** After one was found: there may be others of the same kind. */
-const ALERT = { alertMs: 250, alertForMs: 60_000 }
-/** Each takes a tenth of a millisecond. What is found has been so for two looks more, or for one. */
+/** On average. A look takes a tenth of a millisecond. */
 const LOOK_MS = 400
+/** The agent stands still: so long a write may take whose memory is on a disk, which holds the lock as well. */
+const PATIENCE_MS = 700
+/** While the agent is under pressure: others of the same kind may come behind. */
+const HASTY_MS = 300
 /**
  * Processes of a program can hand the lock to one another, so that the agent executes for a moment in between. A look
- * that finds it waiting adds one, any other takes one away. So it may wait half of the time, far more than it does
- * for a program that prints without end and whose processor is taken from it while it holds the lock.
+ * that finds it waiting adds one to the pressure, any other takes one away. So it may wait half of the time, far more
+ * than it does for programs that print without end: of forty of them at once on two cores, 1 % of the looks.
  */
 const MOST_PRESSURE = 12
+const OF_THREAD = { lookMs: LOOK_MS, patienceMs: PATIENCE_MS, hastyMs: HASTY_MS, mostPressure: MOST_PRESSURE }
 
 interface PipeWatchOptions {
   log: (name: string, facts?: Record<string, unknown>) => void
-  patienceMs?: number
 }
 
 type Order = { add: Held & { descriptors: readonly number[] } } | { begin: Held } | { end: true } | { forget: number }
@@ -59,15 +55,17 @@ interface Held extends Holder {
 
 interface Found {
   number: number
+  group: number
+  uid: number | undefined
   waitedMs: number
 }
 
 export function watchPipes(options: PipeWatchOptions): PipeWatch {
-  return process.platform === 'linux' ? new WatchingThread(options) : NOBODY
+  return process.platform === 'linux' ? new WatchingThread(options) : NO_WATCH
 }
 
 /** Where the kernel tells nothing of threads. */
-const NOBODY: PipeWatch = { add: () => () => {}, during: (_holder, _files, act) => act(), close: async () => {} }
+const NO_WATCH: PipeWatch = { add: () => () => {}, during: (_holder, _files, act) => act(), close: async () => {} }
 
 class WatchingThread implements PipeWatch {
   readonly #log: PipeWatchOptions['log']
@@ -75,11 +73,11 @@ class WatchingThread implements PipeWatch {
   readonly #onHeld = new Map<number, (error: HeldPipe) => void>()
   #numbers = 0
 
-  constructor({ log, patienceMs = PATIENCE_MS }: PipeWatchOptions) {
+  constructor({ log }: PipeWatchOptions) {
     this.#log = log
     this.#thread = new Worker(PIPE_WATCH_SCRIPT, {
       eval: true,
-      workerData: { lookMs: LOOK_MS, patienceMs, ...ALERT, mostPressure: MOST_PRESSURE },
+      workerData: OF_THREAD,
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 },
     })
     this.#thread.on('message', (found: Found) => this.#found(found))
@@ -117,9 +115,9 @@ class WatchingThread implements PipeWatch {
     this.#thread.postMessage(order)
   }
 
-  #found({ number, waitedMs }: Found): void {
-    this.#log('process.held-pipe', { waitedMs: Math.round(waitedMs) })
-    this.#onHeld.get(number)?.(new HeldPipe(reasonAfter(waitedMs)))
+  #found({ number, group, uid, waitedMs }: Found): void {
+    this.#log('process.held-pipe', { pid: group, ...(uid !== undefined && { uid }), waitedMs: Math.round(waitedMs) })
+    this.#onHeld.get(number)?.(new HeldPipe(waitedMs))
   }
 
   async close(): Promise<void> {
@@ -128,8 +126,3 @@ class WatchingThread implements PipeWatch {
 }
 
 const identityOf = ({ dev, ino }: Stats) => ({ dev, ino })
-
-const reasonAfter = (waitedMs: number) =>
-  `The program kept its agent waiting for ${(waitedMs / 1000).toFixed(1)} s: it held the lock of a pipe that is its ` +
-  'stdout, stderr or descriptor 3 or 4, as a splice or sendfile from a socket into one does. ' +
-  'Copy what is to be printed by read and write.'

@@ -147,7 +147,7 @@ class NamedPipes implements ProgramPipes {
         frames: noted(openOutput(this.#at(files.frames))),
         messages: noted(openInput(this.#at(files.messages))),
       }
-      if (owner !== undefined) for (const { given } of [pipes.stdout, pipes.stderr]) fchownSync(given, owner, owner)
+      if (owner !== undefined) for (const { given } of [pipes.stdout, pipes.stderr]) handOver(given, owner)
       this.#removeFiles(isLasting ? linesOf(name) : files)
       return { name: isLasting ? name : undefined, ...pipes }
     } catch (error) {
@@ -184,6 +184,15 @@ class NamedPipes implements ProgramPipes {
   async close(): Promise<void> {
     await this.#refilling
     await fs.rm(this.#options.folder, { recursive: true, force: true })
+  }
+}
+
+/** Where that user is unknown to the file system, programs have their pipes all the same, and open them by no name. */
+function handOver(fd: number, owner: number): void {
+  try {
+    fchownSync(fd, owner, owner)
+  } catch {
+    // As it was.
   }
 }
 

@@ -1,7 +1,7 @@
 import type { RunErrorCode } from '@windlass/shared/errors.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import { HeldPipe } from '../hosts/pipe-watch.ts'
 import type { FrameCodes, FrameName, ProgramMessage } from '@windlass/shared/wire/program.ts'
+import { HeldPipe } from './held-pipe.ts'
 
 const CODE = {
   ready: 'r',

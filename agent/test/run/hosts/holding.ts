@@ -11,7 +11,7 @@ export const LAST_S = 90
  * Script of Perl that holds the lock of a pipe: it splices into it from a socket with nothing to read. Arguments: the
  * descriptor of the pipe; the seconds after which something comes, again and again, or 0 for never; and the file of the
  * pipe where it has no such descriptor yet. What comes is a frame of standard output. It gives a reader a reason to
- * read; for that moment the lock is free, and as three processes want it, one of them has it before the reader.
+ * read; for that moment the lock is free, and where several processes want it, one of them has it before the reader.
  */
 export const HOLDS_PIPE = `
 use Socket;
@@ -26,7 +26,7 @@ if ($pause && fork() == 0) {
     select(undef, undef, undef, $pause);
   }
 }
-fork() && fork();
+$pause && fork() && fork();
 while (syscall(${SPLICE}, fileno($near), 0, $fd, 0, 4096, 0) > 0) {}
 `
 

@@ -54,7 +54,10 @@ async function aHeldPipe(t: TestContext, uid?: number) {
     await watch.close()
     rmSync(folder, { recursive: true })
   })
-  await untilPolled('it splices', () => readFileSync(`/proc/${holder.pid}/syscall`, 'utf8').startsWith(`${SPLICE} `))
+  await untilPolled('it waits for the socket', () => {
+    const [call, stat] = ['syscall', 'stat'].map((name) => readFileSync(`/proc/${holder.pid}/${name}`, 'utf8'))
+    return call!.startsWith(`${SPLICE} `) && stat!.includes(') S ')
+  })
   return { file, ourEnd, holder, ended, logged, watch }
 }
 

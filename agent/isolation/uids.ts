@@ -116,7 +116,7 @@ function usersOf(pids: number[], { first, last }: UidRange): number[] {
   return [...new Set(pids.flatMap(uidsOf))].filter((uid) => uid >= first && uid <= last)
 }
 
-/** What is killed may stop or kill this first. */
+/** What is killed may stop or kill this first, but not speak in its place. */
 const KILL_MS = 1_000
 const DONE = 42
 
@@ -128,12 +128,21 @@ async function killAllOf(uid: number): Promise<boolean> {
 
 /** As this user, a tool of the system. */
 export function runToolAs(uid: number, command: readonly string[], deadlineMs: number): ReturnType<typeof runTool> {
-  return runTool(toolPath('setpriv') ?? 'setpriv', [...asUser(uid), ...command], deadlineMs)
+  return runTool(toolPath('setpriv') ?? 'setpriv', [...asHelper(uid), ...command], deadlineMs)
+}
+
+/**
+ * Arguments of `setpriv`: this user, in the agent's group. Programs of the user may trace only what has their group as
+ * well: they could have it say that it has done what it was to do.
+ */
+export function asHelper(uid: number): string[] {
+  return [`--reuid=${uid}`, `--regid=${process.getegid?.()}`, '--clear-groups', ...FOR_GOOD]
 }
 
 /** Arguments of `setpriv`: this user, in this group besides its own, and nothing else, for good. */
 export function asUser(uid: number, group?: number): string[] {
   const groups = group === undefined ? '--clear-groups' : `--groups=${group}`
-  const ids = [`--reuid=${uid}`, `--regid=${uid}`, groups]
-  return [...ids, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--']
+  return [`--reuid=${uid}`, `--regid=${uid}`, groups, ...FOR_GOOD]
 }
+
+const FOR_GOOD = ['--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--']

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
-import { asUser, endUids, findPidsOf } from '../../isolation/uids.ts'
+import { asHelper, asUser, endUids, findPidsOf } from '../../isolation/uids.ts'
 import { findAmong, groupMembers, uidsOf } from '../../os/process-table.ts'
 import { NEEDS_ROOT } from './requirements.ts'
 
@@ -36,6 +36,36 @@ test('what no look sees, as it forks on and on, is killed with its user', { skip
   mocking(t, 'opendirSync', (folder) => (folder === '/proc' ? EMPTY : undefined))
   assert.equal(await endUids({ first: UID, last: UID }), true)
   assert.deepEqual(await exited, [null, 'SIGKILL'])
+})
+
+/** Whether a program of a run may trace it: its memory is open to nobody else. */
+const isOpenTo = (uid: number, pid: number) =>
+  spawnSync('setpriv', [...asUser(uid), 'sh', '-c', `exec 3<>/proc/${pid}/mem`], { stdio: 'ignore' }).status === 0
+
+test('a program cannot trace what is to kill it, and speak in its place', { skip: NEEDS_ROOT }, async (t) => {
+  const uid = UID + 3
+  const [other, helper] = [asUser(uid), asHelper(uid)].map((as) => {
+    const child = spawn('setpriv', [...as, 'sleep', '300'], { stdio: 'ignore' })
+    t.after(() => child.kill('SIGKILL'))
+    return child.pid!
+  })
+  // Setpriv itself may be traced by nobody: only what it has become is told.
+  const isReady = (pid: number) => fs.readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n'
+  await untilPolled('both are that user', () => isReady(other!) && isReady(helper!))
+  if (!isOpenTo(uid, other!)) return t.skip('no process here may trace others (Yama)')
+  assert.equal(isOpenTo(uid, helper!), false)
+})
+
+test('a process that hides its memory is seen', { skip: NEEDS_ROOT }, async (t) => {
+  const uid = UID + 5
+  // Who becomes another user and executes nothing after that hides its memory.
+  const become = `process.setgid(${uid}); process.setgroups([]); process.setuid(${uid})`
+  const hide = `${become}; console.log('hidden'); setInterval(() => {}, 60_000)`
+  const child = spawn(process.execPath, ['-e', hide], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  assert.equal(fs.statSync(`/proc/${child.pid}/environ`).uid, 0)
+  assert.deepEqual(await findPidsOf(uid), [child.pid])
 })
 
 test('a process of which the first thread alone has ended lives', async (t) => {

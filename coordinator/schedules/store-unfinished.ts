@@ -1,9 +1,7 @@
 import type { RunId, ScheduleId } from '@windlass/shared/ids.ts'
+import { runById } from '../db/by-key.ts'
 import type { Db } from '../db/client.ts'
 import { unnest } from '../db/unnest.ts'
-
-/** Among so many of the newest runs of a schedule those are looked for that have been unfinished for long. */
-const MOST_LOOKED_AT = 200
 
 /** Whose unfinished runs are asked for, and how many at the most. */
 interface UnfinishedAsk {
@@ -15,8 +13,8 @@ interface UnfinishedAsk {
 
 /**
  * Unfinished runs of these schedules: of each the newest, and of them the oldest first. Behind `sweep_mark`, see
- * 0003-runs.sql, there are few that have finished; before it a schedule may have thousands of them, and the newest are
- * looked at.
+ * 0003-runs.sql, there are few that have finished. Before it a schedule may have thousands of them, so it is asked what
+ * remains there.
  */
 export async function unfinishedOf(db: Db, schedules: readonly UnfinishedAsk[]): Promise<Map<string, RunId[]>> {
   if (schedules.length === 0) return new Map()
@@ -38,18 +36,17 @@ export async function unfinishedOf(db: Db, schedules: readonly UnfinishedAsk[]):
       ) r
     ),
     remaining as (
-      select r.trigger_id, r.id
+      select m.trigger_id, m.id
       from asked a
       cross join lateral (
-        select r.trigger_id, r.id, r.finished_at
-        from runs r
-        where (r.trigger_id, r.id) > (a.id, '') and (r.trigger_id, r.id) <= (a.id, (select run_id from sweep_mark))
-          and (r.trigger_id, r.id) < (a.id, a.before)
-          and r.trigger_kind in ('schedule', 'webhook', 'connection')
-        order by r.trigger_id desc, r.id desc
-        limit ${MOST_LOOKED_AT}
-      ) r
-      where r.finished_at is null
+        select m.trigger_id, r.id
+        from runs_remaining m
+        cross join lateral (${runById(db, db`m.run_id`)}) r
+        where (m.trigger_id, m.run_id) > (a.id, '') and (m.trigger_id, m.run_id) < (a.id, a.before)
+          and r.finished_at is null
+        order by m.trigger_id desc, m.run_id desc
+        limit a.most
+      ) m
     )
     select distinct trigger_id as schedule_id, id
     from (select * from young union all select * from remaining) found

@@ -11,13 +11,18 @@ const MARGIN_MS = 300_000
 /** Runs in one statement: some hundred milliseconds of it, in the first sweep of a large database. */
 const PAGE = 20_000
 
-/** Lets the mark follow the time, and forgets what has finished behind it. */
+/** Lets the mark follow the time, forgets what has finished behind it, and completes what older coordinators wrote. */
 export async function followMark(db: Db): Promise<void> {
   const [row] = await db<[{ ms: number }]>`select (extract(epoch from now()) * 1000)::float8 as ms`
   await moveMark(db, firstIdAt('run', row.ms - MARGIN_MS))
   await db`
     delete from runs_remaining m
     where not exists (select from runs r where r.id = m.run_id and r.finished_at is null)`
+  await db`
+    update runs_remaining m
+    set trigger_id = coalesce(r.trigger_id, '')
+    from runs r
+    where m.trigger_id is null and r.id = m.run_id`
 }
 
 /** Moves the mark to the last run up to this id. */
@@ -25,15 +30,15 @@ export async function moveMark(db: Db, upTo: string): Promise<void> {
   for (;;) {
     const [row] = await db<{ size: number }[]>`
       with page as materialized (
-        select id, org_id, finished_at
+        select id, org_id, trigger_id, finished_at
         from runs
         where id > (select run_id from sweep_mark) and id <= ${upTo}
         order by id
         limit ${PAGE}
       ),
       remaining as (
-        insert into runs_remaining (run_id, org_id)
-        select id, org_id from page where finished_at is null
+        insert into runs_remaining (run_id, org_id, trigger_id)
+        select id, org_id, coalesce(trigger_id, '') from page where finished_at is null
         on conflict (run_id) do nothing
       )
       update sweep_mark

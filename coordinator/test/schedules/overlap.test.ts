@@ -3,7 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { onMoment } from '@windlass/shared/probe.ts'
+import type { Schedule } from '@windlass/shared/model/schedule.ts'
 import type { RunId, ScheduleId } from '@windlass/shared/ids.ts'
+import { unfinishedOf } from '../../schedules/store-unfinished.ts'
+import { followMark, moveMark } from '../../engine/sweep/mark.ts'
 import type { TestCoordinator } from '../_kit/coordinator.ts'
 import { moveClock } from '../_kit/database-clock.ts'
 import {
@@ -15,6 +18,7 @@ import {
   passTo,
   settled,
   ticksOf,
+  whyOf,
 } from '../_kit/schedules.ts'
 import { untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -62,7 +66,7 @@ test('all that is unfinished ends for the next tick, however many runs that are'
   for (let i = 0; i < 130; i++) started.push((await c.call(ops.schedules.run, { schedule: schedule.id })).run.id)
   const middle = started[20]!
   // Those before it are found another way.
-  await c.db`update sweep_mark set run_id = ${middle} where run_id < ${middle}`
+  await moveMark(c.db, middle)
   await passTo(c, schedule.nextAt!)
   await untilPolled('one is left', async () => (await unfinished([schedule.id])).length === 1)
   const [left] = await unfinished([schedule.id])
@@ -107,4 +111,58 @@ test('a tick that came before the rule was changed meets the unfinished run by t
   assert.equal((await firedBy(c, schedule)).length, 1)
   assert.equal((await ticksOf(c, schedule))[0]?.reason, 'OVERLAP')
   await c.call(ops.schedules.delete, { schedule: schedule.id })
+})
+
+/** An unfinished run of the schedule, and behind it hundreds that have finished, all before the mark. */
+async function anOldRun(schedule: Schedule): Promise<RunId> {
+  const run = async () => (await c.call(ops.schedules.run, { schedule: schedule.id })).run.id
+  const old = await run()
+  const newer = []
+  for (let i = 0; i < 210; i++) newer.push(await run())
+  await c.db`
+    update runs
+    set status = 'completed', output = 'null', finished_at = now()
+    where id = any(${newer})`
+  await c.db`delete from run_queue where run_id = any(${newer})`
+  await moveMark(c.db, newer.at(-1)!)
+  return old
+}
+
+test('an unfinished run is met behind hundreds of newer ones that have finished', async () => {
+  const schedule = await aSchedule(c, { workflow: 'any', rate: '10m', overlap: 'skip' })
+  const old = await anOldRun(schedule)
+  assert.equal((await whyOf(c, schedule)).code, 'OVERLAP')
+  await passTo(c, schedule.nextAt!)
+  assert.deepEqual(
+    (await unfinished([schedule.id])).map(({ id }) => id),
+    [old],
+  )
+  assert.equal((await ticksOf(c, schedule))[0]?.runId, old)
+  const { nextAt } = (await c.call(ops.schedules.update, { schedule: schedule.id, overlap: 'cancel' })).schedule
+  await passTo(c, nextAt!)
+  await untilPolled('it is cancelled', async () => !(await unfinished([schedule.id])).some(({ id }) => id === old))
+  assert.equal((await unfinished([schedule.id])).length, 1)
+  await c.call(ops.schedules.delete, { schedule: schedule.id })
+})
+
+test('unfinished runs of others, and those after the one that is asked for, are not met', async () => {
+  const [one, other] = [
+    await aSchedule(c, { workflow: 'any', rate: '10m' }),
+    await aSchedule(c, { workflow: 'any', rate: '10m' }),
+  ]
+  const run = async (id: ScheduleId) => (await c.call(ops.schedules.run, { schedule: id })).run.id
+  const ids = [await run(one.id), await run(other.id), await run(one.id), await run(one.id), await run(one.id)]
+  await moveMark(c.db, ids[3]!)
+  const asked = async (more: { most: number; before?: RunId }) =>
+    (await unfinishedOf(c.deps.db, [{ id: one.id, ...more }])).get(one.id)
+  assert.deepEqual(await asked({ most: 100 }), [ids[0], ids[2], ids[3], ids[4]])
+  assert.deepEqual(await asked({ most: 2 }), [ids[3], ids[4]])
+  assert.deepEqual(await asked({ most: 1 }), [ids[4]])
+  assert.deepEqual(await asked({ most: 2, before: ids[4] }), [ids[2], ids[3]])
+  assert.deepEqual(await asked({ most: 2, before: ids[2] }), [ids[0]])
+  // As a coordinator of before wrote it.
+  await c.db`update runs_remaining set trigger_id = null where run_id = ${ids[0]!}`
+  await followMark(c.deps.db)
+  assert.deepEqual(await asked({ most: 2, before: ids[2] }), [ids[0]])
+  for (const { id } of [one, other]) await c.call(ops.schedules.delete, { schedule: id })
 })

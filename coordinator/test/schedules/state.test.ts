@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { onMoment } from '@windlass/shared/probe.ts'
 import { fireSchedules } from '../../schedules/fire.ts'
+import { moveMark } from '../../engine/sweep/mark.ts'
 import { cleanSchedules } from '../../schedules/schedules.ts'
 import { countOfApi } from '../../schedules/store.ts'
 import { renewNextTicks } from '../../schedules/zone-data.ts'
@@ -164,7 +165,7 @@ test('a run that has been unfinished for long is met, too', async () => {
   const schedule = await aSchedule(c, { workflow: workflow.slug, rate: '10m', overlap: 'skip' })
   await passTo(c, schedule.nextAt!)
   const [run] = await firedBy(c, schedule)
-  await c.db`update sweep_mark set run_id = ${run!.id} where run_id < ${run!.id}`
+  await moveMark(c.db, run!.id)
   await passTo(c, schedule.nextAt! + 10 * MINUTE)
   assert.equal((await ticksOf(c, schedule))[0]!.runId, run!.id)
 })

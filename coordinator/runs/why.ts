@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { Caller } from '../actor.ts'
 import type { Dispatchers } from '../dispatch/dispatcher.ts'
+import { mayTimeOutInQueue } from '../engine/rules/transitions.ts'
 import { queueCauses, type QueueFacts } from './why-queue.ts'
 import { lossesOf } from './store-losses.ts'
 import * as store from './store-why.ts'
@@ -102,7 +103,7 @@ function movingCause(run: store.Situation): Cause {
 
 function withQueueTimeout(run: store.Situation, found: Reasons): Reasons {
   const [first, ...rest] = found.causes
-  if (!first || run.queueTimeoutAt === null) return found
+  if (!first || run.queueTimeoutAt === null || !mayTimeOutInQueue(run)) return found
   const message = `${first.message} When it has not begun by ${timeText(run.queueTimeoutAt)}, it fails with RUN_TIMED_OUT.`
   return { ...found, causes: [{ ...first, message }, ...rest] }
 }

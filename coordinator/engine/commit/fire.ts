@@ -8,7 +8,7 @@ import { type TimedOut, timeOutQuestions } from './questions.ts'
 import { type CancelDeps, setStopDeadlines } from './cancel.ts'
 import { moveRuns } from './move-runs.ts'
 import { readHolds, writeHolds } from '../rules/holds.ts'
-import { complete, enterNow } from '../rules/transitions.ts'
+import { complete, enterNow, mayTimeOutInQueue } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
 import { takeTurns } from './throttle.ts'
 import { timeOut } from './time-out.ts'
@@ -163,7 +163,7 @@ const isBeingStopped = (run: Moving) => run.timedOut && run.place !== null
 
 /** A run that is just being offered may come back into the queue, where its time is up. */
 function againLater(deps: { config: Config }, { runId, kind, n }: store.DueTimer, run?: Moving): store.NewTimer[] {
-  const isOffered = kind === 'queue-timeout' && run?.status === 'pending' && run.startedAt === null
+  const isOffered = kind === 'queue-timeout' && run?.status === 'pending' && mayTimeOutInQueue(run)
   return isOffered ? [{ runId, kind, n, due: { inMs: deps.config.offerMs } }] : []
 }
 

@@ -1,7 +1,7 @@
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import { isFinal, isSuspended, type RunError } from '@windlass/shared/model/run.ts'
 import type { Version } from '../../workflows/targets.ts'
-import { fail } from '../rules/transitions.ts'
+import { fail, mayTimeOutInQueue } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
 import { overtimeError } from '../rules/run-errors.ts'
 
@@ -12,8 +12,7 @@ import { overtimeError } from '../rules/run-errors.ts'
 export function timeOut(run: Moving, kind: 'queue-timeout' | 'wall-timeout', at: number, version: Version): void {
   if (isFinal(run.status) || run.status === 'cancelling') return
   if (kind === 'queue-timeout') {
-    const isNew = run.status === 'queued' && run.attempt === 1 && run.startedAt === null
-    if (isNew) fail(run, at, queueError(version))
+    if (run.status === 'queued' && mayTimeOutInQueue(run)) fail(run, at, queueError(version))
     return
   }
   if (run.status === 'queued' || (isSuspended(run.status) && run.place === null))

@@ -75,6 +75,11 @@ export function suspend(run: Moving, waitsFor: SuspendKind, at: number): void {
   run.suspended = true
 }
 
+/** `timeout.queue` is for runs that nothing has begun. The timer of others stays until they end, and does nothing. */
+export function mayTimeOutInQueue({ attempt, startedAt }: Pick<Moving, 'attempt' | 'startedAt'>): boolean {
+  return attempt === 1 && startedAt === null
+}
+
 /** The program goes on where it stood. */
 export function resume(run: Moving, at: number): void {
   change(run, 'running')

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { newId, type PoolId } from '@windlass/shared/ids.ts'
+import { newId } from '@windlass/shared/ids.ts'
 import type { Why } from '@windlass/shared/model/why.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { anAgent, end, returned, start, type TestAgent } from '../_kit/agent.ts'
+import { end, returned, start, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, anOrg, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import * as crews from '../_kit/crew.ts'
 import { untilPolled } from '../_kit/until.ts'
 import {
   aBlockedRun,
@@ -16,11 +17,9 @@ import {
   question,
   sleepFor,
 } from '../_kit/waiting.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
 const agents: TestAgent[] = []
-let pools = 0
 
 before(async () => {
   c = await aCoordinator()
@@ -33,31 +32,12 @@ after(() => c.stop())
 const whyOf = async (run: string): Promise<Why> => (await c.call(ops.runs.why, { run: run })).why
 const codesOf = (why: Why) => why.causes.map((cause) => cause.code)
 
-/** A pool of its own with a workflow in it, so that no test waits behind another's runs. */
-async function aPool(descriptor: Record<string, unknown> = {}): Promise<{ pool: string; workflow: string }> {
-  const name = `pool-${++pools}`
-  await c.call(ops.pools.create, { org: c.org, name })
-  const { slug } = await aWorkflow(c, { slug: `of-${name}`, descriptor: { pool: name, ...descriptor } })
-  return { pool: name, workflow: slug }
-}
+const aPool = (descriptor?: Record<string, unknown>) => crews.aPool(c, descriptor)
 
-async function anAgentIn(pool: string, slots = 4, name = 'east-1'): Promise<TestAgent> {
-  const agent = await anAgent(c, { pool: await poolId(pool), slots, name })
-  agents.push(agent)
-  return agent
-}
-
-async function poolId(name: string): Promise<PoolId> {
-  const [row] = await c.db<{ id: PoolId }[]>`select id from runner_pools where name = ${name} and org_id = ${c.orgId}`
-  return row!.id
-}
-
-async function aCrew(pool: string, slots = 4): Promise<Crew> {
-  const agent = await anAgentIn(pool)
-  const link = await agent.connect()
-  // What it says in its hello, and that it has asked for work a moment ago.
-  await c.db`update runners set slots = ${slots}, last_poll_at = now() where id = ${agent.id}`
-  return { c, agent, link }
+async function aCrew(pool: string, slots?: number): Promise<Crew> {
+  const crew = await crews.aCrew(c, pool, slots)
+  agents.push(crew.agent)
+  return crew
 }
 
 test('a queued run whose pool is empty says how to add a runner', async () => {

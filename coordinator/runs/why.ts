@@ -1,6 +1,6 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, PoolId, RunId } from '@windlass/shared/ids.ts'
-import { type Blocked, isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
+import { type Blocked, isFinal, isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
 import type { Cause, Why } from '@windlass/shared/model/why.ts'
 import type { Config } from '../config.ts'
 import type { Db, Tx } from '../db/client.ts'
@@ -79,6 +79,7 @@ type Reasons = { causes: Cause[]; runners: Why['runners'] }
 
 function reasons(facts: Facts, clocks: Clocks): Reasons {
   const { run } = facts
+  if (isOvertime(run)) return stopping(run, clocks)
   if (isSuspended(run.status)) return waiting(facts, clocks)
   if (run.status === 'queued') return withQueueTimeout(run, queueCauses(run, facts))
   const again = 'it is given to another runner and starts again from the top, or fails when its retries are used up'
@@ -118,15 +119,25 @@ function starting(run: store.Situation): Cause {
   })
 }
 
+/** Whether `timeout.wall` is over, so that nothing goes on in it whatever it does; a cancel that comes later counts. */
+const isOvertime = ({ status, timedOutAt }: store.Situation) =>
+  timedOutAt !== null && !isFinal(status) && status !== 'cancelling'
+
+const USED_UP = 'The time from its creation on is used up: its process is stopped, and it fails with RUN_TIMED_OUT.'
+
+function stopping(run: store.Situation, clocks: Clocks): Reasons {
+  const silent = silence(run, clocks, 'it fails with RUN_TIMED_OUT')
+  const answers = run.status === 'awaiting_input' ? ' It takes no answer any more.' : ''
+  const cause = causeOf({
+    code: 'CANCELLING',
+    message: `${USED_UP}${answers}`,
+    since: run.timedOutAt,
+    change: 'It ends by itself. A longer `timeout` in workflow.jsonc counts for runs of the version that has it.',
+  })
+  return { causes: [...troubles(silent, run), cause], runners: [] }
+}
+
 function executing(run: store.Situation): Cause {
-  if (run.timedOutAt !== null)
-    return causeOf({
-      code: 'CANCELLING',
-      message:
-        'The time from its creation on is used up; its process is being stopped, and it then fails with RUN_TIMED_OUT.',
-      since: run.timedOutAt,
-      change: 'It ends by itself. A longer `timeout` in workflow.jsonc counts for runs of the version that has it.',
-    })
   const heard = run.lastHeardAt === null ? '' : ` Its runner was last heard of at ${timeText(run.lastHeardAt)}.`
   return causeOf({
     code: 'EXECUTING',

@@ -4,10 +4,10 @@ import { after, afterEach, before, test } from 'node:test'
 import type { Why } from '@windlass/shared/model/why.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { end, start, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinator, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import * as crews from '../_kit/crew.ts'
-import { until } from '../_kit/until.ts'
-import { accepted, type Crew } from '../_kit/waiting.ts'
+import { until, untilPolled } from '../_kit/until.ts'
+import { accepted, anEvictedRun, aParkedRun, type Crew, question, sleepFor } from '../_kit/waiting.ts'
 
 let c: TestCoordinator
 const agents: TestAgent[] = []
@@ -51,4 +51,51 @@ test('the time for the queue is told of the first attempt alone, as that of othe
   assert.doesNotMatch(cause!.message, /RUN_TIMED_OUT/)
   await ripen(id, 'queue-timeout')
   assert.equal((await runOf(c, id)).status, 'queued')
+})
+
+/** Its time is over, and its agent has not stopped it yet. */
+async function overtime(run: string): Promise<Why> {
+  await ripen(run, 'wall-timeout')
+  return whyOf(run)
+}
+
+const codesOf = ({ causes }: Why) => causes.map(({ code }) => code)
+const USED_UP = /^The time from its creation on is used up: .* it fails with RUN_TIMED_OUT\./
+
+test('a run whose time is over says so, whatever its process does', async () => {
+  const { crew, workflow } = await aScene({ timeout: { wall: '1h' } })
+  const asking = await aParkedRun(crew, { workflow }, question(), sleepFor())
+  const { inputs } = await c.call(ops.inputs.list, { org: c.org, run: asking.run })
+  const why = await overtime(asking.run)
+  assert.deepEqual([why.status, codesOf(why)], ['awaiting_input', ['CANCELLING']])
+  assert.match(why.summary, USED_UP)
+  assert.match(why.summary, /It takes no answer any more\.$/)
+  await assert.rejects(c.call(ops.inputs.respond, { input: inputs[0]!.id, answer: 1 }), refusal('INPUT_CLOSED'))
+
+  // It has what it waited for, and a new process is led there.
+  const { run } = await anEvictedRun(crew, { workflow }, sleepFor(1))
+  await accepted(crew)
+  assert.deepEqual(codesOf(await whyOf(run)), ['RESUMING'])
+  const replaying = await overtime(run)
+  assert.deepEqual([replaying.process?.place, codesOf(replaying)], ['replaying', ['CANCELLING']])
+
+  await aRun(c, { workflow })
+  const [offer] = await crew.agent.poll(1)
+  const offered = await overtime(offer!.run)
+  assert.deepEqual([offered.status, codesOf(offered)], ['pending', ['CANCELLING']])
+  assert.match(offered.summary, USED_UP)
+})
+
+test('a silent runner of a run whose time is over lets it fail, and none goes on with it', async () => {
+  const { crew, workflow } = await aScene({ timeout: { wall: '1h' } })
+  const { run } = await aParkedRun(crew, { workflow }, question())
+  await overtime(run)
+  const silent = await untilPolled('the runner to be silent', async () => {
+    const at = new Date(Date.now() - 40_000)
+    await c.db`update runners set last_heartbeat_at = ${at}, last_poll_at = null where id = ${crew.agent.id}`
+    const why = await whyOf(run)
+    return codesOf(why).includes('RUNNER_SILENT') && why
+  })
+  assert.deepEqual(codesOf(silent), ['RUNNER_SILENT', 'CANCELLING'])
+  assert.match(silent.summary, /When it is not heard of until .* UTC, it fails with RUN_TIMED_OUT\.$/)
 })

@@ -1,4 +1,4 @@
-import type { InputId, OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { InputId, OrgId, PoolId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { Unready } from '@windlass/shared/model/runner.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { EntryKind } from '@windlass/shared/wire/journal.ts'
@@ -9,6 +9,7 @@ import type { ProcessState } from '../engine/rules/run.ts'
 /** Everything about a run that says why it is where it is, at one moment. */
 export interface Situation {
   id: RunId
+  versionId: VersionId
   status: RunStatus
   attempt: number
   poolId: PoolId
@@ -61,7 +62,6 @@ export interface Situation {
   /** The last thing that the log says about its status. */
   lastMoveAt: Date | null
   cancelledBy: string | null
-  forcedAt: Date | null
   /** Runs of that group that count, and waiters that go before it. */
   counted: number
   /** Of those that count, the ones that wait for room in another group of theirs. */
@@ -74,8 +74,8 @@ const LOG_SEARCHED = 5000
 
 export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situation | undefined> {
   const [row] = await tx<Situation[]>`
-    select r.id, r.status, r.attempt, r.pool_id, p.name as pool, p.settings as pool_settings, r.needs, r.place,
-           n.id as runner_id, n.name as runner, r.blocked, r.error,
+    select r.id, r.version_id, r.status, r.attempt, r.pool_id, p.name as pool, p.settings as pool_settings, r.needs,
+           r.place, n.id as runner_id, n.name as runner, r.blocked, r.error,
            case when r.queued_at > now() then r.created_at else r.queued_at end as queued_at, r.claimed_at, r.started_at,
            r.suspended_at, r.finished_at, r.cancel_requested_at, r.timed_out_at,
            w.group_key as waits_in_group, w.slots as group_limit, now() as now,
@@ -122,10 +122,6 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
              order by e.cursor desc
              limit 1
            ) end as cancelled_by,
-           case when r.status = 'cancelling' then (
-             -- By the collation of the key, or all jobs are read.
-             select run_at from graphile_worker.jobs where key = ('cancel:' || r.id) collate "default"
-           ) end as forced_at,
            case when w.run_id is not null then (
              select coalesce(max(g.taken), 0) from concurrency_groups g where g.group_key = w.group_key
            ) else 0 end as counted,

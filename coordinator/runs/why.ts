@@ -1,12 +1,14 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { OrgId, PoolId, RunId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { type Blocked, isFinal, isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
 import type { Cause, Why } from '@windlass/shared/model/why.ts'
 import type { Config } from '../config.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { Caller } from '../actor.ts'
 import type { Dispatchers } from '../dispatch/dispatcher.ts'
+import { stopDeadlineMs } from '../engine/commit/cancel.ts'
 import { mayTimeOutInQueue } from '../engine/rules/transitions.ts'
+import type { Versions } from '../workflows/targets.ts'
 import { queueCauses, type QueueFacts } from './why-queue.ts'
 import { lossesOf } from './store-losses.ts'
 import * as store from './store-why.ts'
@@ -22,41 +24,48 @@ export interface Facts extends QueueFacts {
   run: store.Situation
   waits: store.Wait[]
   losses: Loss[]
+  /** When a run that is being stopped ends in any case; null where that is not to come any more. */
+  forcedAt: Date | null
+}
+
+type WhyDeps = {
+  db: Db
+  config: Config
+  versions: Versions
+  dispatchers: Pick<Dispatchers, 'reservations'>
 }
 
 /** Why a run is where it is: what it waits for, since when, and who could change that. */
-export async function whyOf(
-  deps: { db: Db; config: Config; dispatchers: Pick<Dispatchers, 'reservations'> },
-  caller: Caller,
-  id: RunId,
-): Promise<Why> {
+export async function whyOf(deps: WhyDeps, caller: Caller, id: RunId): Promise<Why> {
   // One snapshot: between two of them a run could leave the queue and be in none of our answers.
-  const reservations = (poolId: PoolId) => deps.dispatchers.reservations(poolId)
   const facts = await deps.db.begin('isolation level repeatable read read only', (tx) =>
-    look(tx, { orgId: caller.orgId, id, reservations }),
+    look(tx, deps, caller.orgId, id),
   )
   if (!facts) throw new Fault('NOT_FOUND', { run: id })
   return explain(facts, deps.config)
 }
 
-interface Asked {
-  orgId: OrgId
-  id: RunId
-  reservations: Dispatchers['reservations']
-}
-
-async function look(tx: Tx, { orgId, id, reservations }: Asked): Promise<Facts | undefined> {
+async function look(tx: Tx, deps: WhyDeps, orgId: OrgId, id: RunId): Promise<Facts | undefined> {
   const run = await store.situation(tx, orgId, id)
   if (!run) return undefined
   const isQueued = run.status === 'queued' || run.isInQueue
-  const [losses, waits, runners, holders, reserved] = await Promise.all([
+  const [losses, waits, runners, holders, reserved, forcedAt] = await Promise.all([
     lossesOf(tx, id, LOSSES_SHOWN),
     isSuspended(run.status) ? store.waits(tx, id, run.attempt) : [],
     isQueued ? store.runnersOf(tx, run.poolId) : [],
     run.waitsInGroup === null ? [] : store.holders(tx, run.waitsInGroup),
-    isQueued ? store.reservedFor(tx, run, reservations(run.poolId)) : [],
+    isQueued ? store.reservedFor(tx, run, deps.dispatchers.reservations(run.poolId)) : [],
+    forcedAtOf(tx, deps, run),
   ])
-  return { run, losses, waits, runners, holders, reserved }
+  return { run, losses, waits, runners, holders, reserved, forcedAt }
+}
+
+/** As `setStopDeadlines` has set it. Its jobs do not say it: one of them is for many runs. */
+async function forcedAtOf(tx: Tx, deps: WhyDeps, run: store.Situation): Promise<Date | null> {
+  const since = run.cancelRequestedAt ?? run.timedOutAt
+  if (since === null || isFinal(run.status)) return null
+  const at = new Date(since.getTime() + stopDeadlineMs(deps.config, await deps.versions.get(run.versionId, tx)))
+  return at > run.now ? at : null
 }
 
 /** The rules in one place; everything that they need has been looked up. */
@@ -79,7 +88,7 @@ type Reasons = { causes: Cause[]; runners: Why['runners'] }
 
 function reasons(facts: Facts, clocks: Clocks): Reasons {
   const { run } = facts
-  if (isOvertime(run)) return stopping(run, clocks)
+  if (isOvertime(run)) return stopping(facts, clocks)
   if (isSuspended(run.status)) return waiting(facts, clocks)
   if (run.status === 'queued') return withQueueTimeout(run, queueCauses(run, facts))
   const again = 'it is given to another runner and starts again from the top, or fails when its retries are used up'
@@ -87,7 +96,7 @@ function reasons(facts: Facts, clocks: Clocks): Reasons {
     run.status === 'cancelling'
       ? silence(run, clocks, 'the run ends without its word')
       : silence(run, clocks, run.status === 'pending' ? 'the run goes back into the queue' : again)
-  return { causes: [...troubles(silent, run), movingCause(run)], runners: [] }
+  return { causes: [...troubles(silent, run), movingCause(facts)], runners: [] }
 }
 
 /** What is wrong between the run's agent and the coordinator. */
@@ -95,9 +104,10 @@ function troubles(silent: Cause | undefined, run: store.Situation): Cause[] {
   return [silent, refusal(run)].filter((cause) => cause !== undefined)
 }
 
-function movingCause(run: store.Situation): Cause {
+function movingCause(facts: Facts): Cause {
+  const { run } = facts
   if (run.status === 'pending') return starting(run)
-  if (run.status === 'cancelling') return cancelling(run)
+  if (run.status === 'cancelling') return cancelling(facts)
   if (run.status === 'running') return executing(run)
   return finished(run)
 }
@@ -125,13 +135,14 @@ const isOvertime = ({ status, timedOutAt }: store.Situation) =>
 
 const USED_UP = 'The time from its creation on is used up: its process is stopped, and it fails with RUN_TIMED_OUT.'
 
-function stopping(run: store.Situation, clocks: Clocks): Reasons {
+function stopping({ run, forcedAt }: Facts, clocks: Clocks): Reasons {
   const silent = silence(run, clocks, 'it fails with RUN_TIMED_OUT')
   const answers = run.status === 'awaiting_input' ? ' It takes no answer any more.' : ''
   const cause = causeOf({
     code: 'CANCELLING',
-    message: `${USED_UP}${answers}`,
+    message: `${USED_UP}${answers}${forcedText(forcedAt)}`,
     since: run.timedOutAt,
+    until: forcedAt,
     change: 'It ends by itself. A longer `timeout` in workflow.jsonc counts for runs of the version that has it.',
   })
   return { causes: [...troubles(silent, run), cause], runners: [] }
@@ -147,14 +158,16 @@ function executing(run: store.Situation): Cause {
   })
 }
 
-function cancelling(run: store.Situation): Cause {
+const forcedText = (forcedAt: Date | null) =>
+  forcedAt === null ? '' : ` At ${timeText(forcedAt)} it ends in any case.`
+
+function cancelling({ run, forcedAt }: Facts): Cause {
   const by = run.cancelledBy === null ? '' : ` by ${run.cancelledBy}`
-  const forced = run.forcedAt === null ? '' : ` At ${timeText(run.forcedAt)} it ends in any case.`
   return causeOf({
     code: 'CANCELLING',
-    message: `Its end was asked for${by}; it is cancelled as soon as its processes are gone.${forced}`,
+    message: `Its end was asked for${by}; it is cancelled as soon as its processes are gone.${forcedText(forcedAt)}`,
     since: run.cancelRequestedAt,
-    until: run.forcedAt,
+    until: forcedAt,
     change: 'It ends by itself: the program has its time for cleaning up, then it is killed.',
   })
 }

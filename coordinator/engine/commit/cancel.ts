@@ -2,7 +2,7 @@ import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Config } from '../../config.ts'
 import type { Tx } from '../../db/client.ts'
-import type { Versions } from '../../workflows/targets.ts'
+import type { Version, Versions } from '../../workflows/targets.ts'
 import type { Acting } from '../../actor.ts'
 import { type Change, record } from '../../audit/record.ts'
 import type { Deadline } from '../../jobs/queue.ts'
@@ -144,6 +144,11 @@ async function followUp(tx: Tx, deps: CancelDeps, moved: Moving[], ask: CancelAs
   )
 }
 
+/** How long after it was asked to stop a run ends in any case. */
+export function stopDeadlineMs({ leaseMs }: Pick<Config, 'leaseMs'>, { descriptor }: Version): number {
+  return descriptor.cancelGraceMs + leaseMs
+}
+
 /**
  * Beyond grace and proof an agent that still heartbeats has one lease of time to answer; then its word counts no more.
  * One job for those of an org that are due together, and one such job of an org at a time: thousands of runs may be
@@ -156,8 +161,7 @@ export async function setStopDeadlines(
 ): Promise<void> {
   const due = new Map<string, { orgId: OrgId; inMs: number; runs: Deadline[] }>()
   for (const { id, orgId, epoch, versionId } of runs) {
-    const { cancelGraceMs } = (await deps.versions.get(versionId, tx)).descriptor
-    const inMs = cancelGraceMs + deps.config.leaseMs
+    const inMs = stopDeadlineMs(deps.config, await deps.versions.get(versionId, tx))
     const key = `${orgId} ${inMs}`
     const together = due.get(key) ?? { orgId, inMs, runs: [] }
     together.runs.push({ runId: id, epoch })

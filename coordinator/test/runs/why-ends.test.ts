@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import type { Why } from '@windlass/shared/model/why.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { cancelThese } from '../../engine/commit/cancel.ts'
 import { end, start, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import * as crews from '../_kit/crew.ts'
@@ -69,7 +70,7 @@ test('a run whose time is over says so, whatever its process does', async () => 
   const why = await overtime(asking.run)
   assert.deepEqual([why.status, codesOf(why)], ['awaiting_input', ['CANCELLING']])
   assert.match(why.summary, USED_UP)
-  assert.match(why.summary, /It takes no answer any more\.$/)
+  assert.match(why.summary, /It takes no answer any more\./)
   await assert.rejects(c.call(ops.inputs.respond, { input: inputs[0]!.id, answer: 1 }), refusal('INPUT_CLOSED'))
 
   // It has what it waited for, and a new process is led there.
@@ -84,6 +85,39 @@ test('a run whose time is over says so, whatever its process does', async () => 
   const offered = await overtime(offer!.run)
   assert.deepEqual([offered.status, codesOf(offered)], ['pending', ['CANCELLING']])
   assert.match(offered.summary, USED_UP)
+})
+
+/** When the job that ends these runs in any case is due. */
+async function deadlineOf(...runs: string[]): Promise<number> {
+  const jobs = await c.db<{ runAt: Date; runs: { runId: string }[] }[]>`
+    select run_at, payload -> 'runs' as runs
+    from graphile_worker._private_jobs
+    where key like 'cancel:%'`
+  const [job, ...others] = jobs.filter((job) => job.runs.some(({ runId }) => runs.includes(runId)))
+  assert.deepEqual([others, job!.runs.map(({ runId }) => runId).sort()], [[], runs.toSorted()])
+  return job!.runAt.getTime()
+}
+
+test('a run that is stopped says when it ends in any case, also where others are stopped with it', async () => {
+  const { crew, workflow } = await aScene({ timeout: { wall: '1h' }, cancelGrace: '5m' })
+  const executing = async () => {
+    await aRun(c, { workflow })
+    const offer = await accepted(crew)
+    await crew.link.report(offer, 1, start())
+    return offer.run
+  }
+  const together = [await executing(), await executing()]
+  await cancelThese(c.deps, together, { by: 'coordinator', reason: '' })
+  const at = await deadlineOf(...together)
+  for (const run of together) {
+    const [cause] = (await whyOf(run)).causes
+    assert.deepEqual([cause?.code, cause?.until], ['CANCELLING', at])
+    assert.match(cause!.message, /At .* UTC it ends in any case\.$/)
+  }
+  const late = await executing()
+  const [cause] = (await overtime(late)).causes
+  assert.equal(cause!.until, await deadlineOf(late))
+  assert.match(cause!.message, /At .* UTC it ends in any case\.$/)
 })
 
 test('a silent runner of a run whose time is over lets it fail, and none goes on with it', async () => {

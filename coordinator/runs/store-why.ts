@@ -4,6 +4,7 @@ import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { EntryKind } from '@windlass/shared/wire/journal.ts'
 import type { Tx } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
+import type { Fragment } from '../db/newest.ts'
 import type { ProcessState } from '../engine/rules/run.ts'
 
 /** Everything about a run that says why it is where it is, at one moment. */
@@ -50,6 +51,8 @@ export interface Situation {
   /** Of the runner that has it: its last poll or heartbeat. */
   lastHeardAt: Date | null
   entersAt: Date | null
+  /** It waits until then as its agent could not prepare it: only that says a reason when it enters the queue later. */
+  isPutOff: boolean
   /** What it waits for until then besides time: JSON. */
   holds: string | null
   queueTimeoutAt: Date | null
@@ -71,6 +74,16 @@ export interface Situation {
 
 /** A longer log is not searched: the run is busy, and the time of its start is told in place of the last move. */
 const LOG_SEARCHED = 5000
+
+/** Of the last such line in the log of the run `r`. */
+const lastly = (tx: Tx, isSuch: Fragment, what: Fragment) => tx`
+  (
+    select ${what}
+    from run_events v
+    where v.run_id = r.id and v.cursor > r.cursor - ${LOG_SEARCHED} and ${isSuch}
+    order by v.cursor desc
+    limit 1
+  )`
 
 export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situation | undefined> {
   const [row] = await tx<Situation[]>`
@@ -101,27 +114,14 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
              from journal j
              where j.run_id = r.id and j.attempt = r.attempt and j.completion is not null and j.delivered is null
            ) as completed_at,
-           case when r.blocked is not null then (
-             select to_timestamp(e.at / 1000.0)
-             from run_events e
-             where e.run_id = r.id and e.cursor > r.cursor - ${LOG_SEARCHED} and e.type = 'run.blocked'
-             order by e.cursor desc
-             limit 1
-           ) end as blocked_at,
-           (
-             select to_timestamp(e.at / 1000.0)
-             from run_events e
-             where e.run_id = r.id and e.cursor > r.cursor - ${LOG_SEARCHED} and e.type in ('run.running', 'run.resumed')
-             order by e.cursor desc
-             limit 1
-           ) as last_move_at,
-           case when r.status = 'cancelling' then (
-             select e.data::json ->> 'by'
-             from run_events e
-             where e.run_id = r.id and e.cursor > r.cursor - ${LOG_SEARCHED} and e.type = 'run.cancelling'
-             order by e.cursor desc
-             limit 1
-           ) end as cancelled_by,
+           case when r.blocked is not null then ${lastly(tx, tx`v.type = 'run.blocked'`, tx`to_timestamp(v.at / 1000.0)`)} end as blocked_at,
+           case when r.status = 'queued' and e.run_id is not null then
+             ${lastly(tx, tx`v.type = 'run.queued'`, tx`v.data::json -> 'reason' is not null`)}
+           else false end as is_put_off,
+           ${lastly(tx, tx`v.type in ('run.running', 'run.resumed')`, tx`to_timestamp(v.at / 1000.0)`)} as last_move_at,
+           case when r.status = 'cancelling' then
+             ${lastly(tx, tx`v.type = 'run.cancelling'`, tx`v.data::json ->> 'by'`)}
+           end as cancelled_by,
            case when w.run_id is not null then (
              select coalesce(max(g.taken), 0) from concurrency_groups g where g.group_key = w.group_key
            ) else 0 end as counted,

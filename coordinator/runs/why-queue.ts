@@ -35,8 +35,7 @@ function pauseCause(run: Situation, until: Date): Cause {
   const { throttle, debounce } = readHolds(run.holds)
   if (debounce) return debounceCause(run, until, debounce.merged)
   if (throttle?.isTaken) return throttleCause(run, until, throttle)
-  // Whatever else brings a run back from its agent ends the attempt.
-  if (isFirst && run.claimedAt !== null) return putOffCause(run, until)
+  if (run.isPutOff) return putOffCause(run, until)
   return causeOf({
     code: isFirst ? 'DELAYED' : 'RETRY_BACKOFF',
     message: isFirst

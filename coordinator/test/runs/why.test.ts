@@ -4,7 +4,7 @@ import { newId } from '@windlass/shared/ids.ts'
 import type { Why } from '@windlass/shared/model/why.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { end, returned, start, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, anOrg, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinator, anOrg, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import * as crews from '../_kit/crew.ts'
 import { untilPolled } from '../_kit/until.ts'
 import {
@@ -85,6 +85,19 @@ test('a delayed run says when it enters the queue, and a retried one that it pau
   const [again] = (await whyOf(run.id)).causes
   assert.deepEqual([again?.code, again?.until], ['RETRY_BACKOFF', cause.until])
   assert.match(again!.message, /^Attempt 1 ended without success; attempt 2 enters/)
+})
+
+test('a later attempt that its agent could not prepare says that, and not that it pauses', async () => {
+  const { pool, workflow } = await aPool({ retries: { crash: 2 } })
+  const crew = await aCrew(pool)
+  const { id } = await aRun(c, { workflow })
+  await crew.link.report(await accepted(crew), 1, start(), end({ how: 'killed', signal: 'SIGKILL' }))
+  const unready = end({ how: 'unready', reason: 'its secrets could not be read', blame: 'service' })
+  await crew.link.report(await accepted(crew), 1, unready)
+  assert.equal((await runOf(c, id)).attempt, 2)
+  const [cause] = (await whyOf(id)).causes
+  assert.equal(cause?.code, 'PUT_OFF')
+  assert.match(cause.message, /^Its agent could not prepare it/)
 })
 
 test('a run over the limit of its workflow names those that hold it', async () => {

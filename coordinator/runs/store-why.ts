@@ -72,7 +72,10 @@ export interface Situation {
   waitersAhead: number
 }
 
-/** A longer log is not searched: the run is busy, and the time of its start is told in place of the last move. */
+/**
+ * A longer log is not searched: the run is busy, and the begin of its placement is told in place of its last move. Who
+ * has cancelled it is not told then.
+ */
 const LOG_SEARCHED = 5000
 
 /** Of the last such line in the log of the run `r`. */

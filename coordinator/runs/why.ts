@@ -241,8 +241,16 @@ function sinceOf(run: store.Situation): Date {
   if (run.finishedAt) return run.finishedAt
   if (run.status === 'cancelling') return run.cancelRequestedAt ?? run.queuedAt
   if (isSuspended(run.status)) return run.suspendedAt ?? run.queuedAt
-  if (run.status === 'running') return run.lastMoveAt ?? run.startedAt ?? run.queuedAt
+  if (run.status === 'running') return run.lastMoveAt ?? notBefore(run)
   return (run.status === 'pending' ? run.claimedAt : null) ?? run.queuedAt
+}
+
+/**
+ * Of a run that executes, where its log is too long to look for its last move: that was after it was given to its
+ * runner, and after it last began to wait. `startedAt` is that of the first attempt.
+ */
+function notBefore({ startedAt, claimedAt, suspendedAt, queuedAt }: store.Situation): Date {
+  return new Date(Math.max(...[startedAt, claimedAt, suspendedAt, queuedAt].map((at) => at?.getTime() ?? 0)))
 }
 
 const PROCESS_STATES = { hot: 'executing', replaying: 'replaying', parked: 'parked' } as const

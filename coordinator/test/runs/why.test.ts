@@ -135,6 +135,22 @@ test('an offered and an executing run name their runner, and since when', async 
   assert.match(executing.summary, /executes on the runner east-1, attempt 1\. Its runner was last heard of at/)
 })
 
+test('behind a long log a later attempt counts from its own begin', async () => {
+  const { pool, workflow } = await aPool({ retries: { crash: 1 } })
+  const crew = await aCrew(pool)
+  const { id } = await aRun(c, { workflow })
+  await crew.link.report(await accepted(crew), 1, start(), end({ how: 'killed', signal: 'SIGKILL' }))
+  const lost = await runOf(c, id)
+  const offer = await accepted(crew)
+  await crew.link.report(offer, 1, start())
+  assert.equal((await whyOf(id)).causes[0]?.code, 'EXECUTING')
+  // As if it had written so many lines; nothing else looks at them here.
+  await c.db`update runs set cursor = cursor + 5500, started_at = started_at - interval '3 days' where id = ${id}`
+  const { since, causes } = await whyOf(id)
+  assert.deepEqual([since, causes[0]?.since], [(await runOf(c, id)).claimedAt, since])
+  assert.ok(since >= lost.queuedAt, 'it counts from the attempt before')
+})
+
 test('a silent runner is told first, with when the run is taken from it', async () => {
   const { pool, workflow } = await aPool()
   const crew = await aCrew(pool)

@@ -17,6 +17,8 @@ export interface Situation {
   pool: string
   /** What is set; the rest has its default. */
   poolSettings: object
+  /** A run may have come in a moment after; it waits for a pool of this name. */
+  poolDeletedAt: Date | null
   /** As the queue has it. */
   needs: string
   place: ProcessState | null
@@ -90,8 +92,8 @@ const lastly = (tx: Tx, isSuch: Fragment, what: Fragment) => tx`
 
 export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situation | undefined> {
   const [row] = await tx<Situation[]>`
-    select r.id, r.version_id, r.status, r.attempt, r.pool_id, p.name as pool, p.settings as pool_settings, r.needs,
-           r.place, n.id as runner_id, n.name as runner, r.blocked, r.error,
+    select r.id, r.version_id, r.status, r.attempt, r.pool_id, p.name as pool, p.settings as pool_settings,
+           p.deleted_at as pool_deleted_at, r.needs, r.place, n.id as runner_id, n.name as runner, r.blocked, r.error,
            case when r.queued_at > now() then r.created_at else r.queued_at end as queued_at, r.claimed_at, r.started_at,
            r.suspended_at, r.finished_at, r.cancel_requested_at, r.timed_out_at,
            w.group_key as waits_in_group, w.slots as group_limit, now() as now,

@@ -84,6 +84,14 @@ function aheadOf({ pool, ahead }: Situation): CauseFacts {
 /** What is in the way for most that could be done about it: first what no machine there can do, then who is at work. */
 function nobodyTakes(run: Situation, verdicts: Verdict[], reserved: Reserved[]): CauseFacts {
   const { pool } = run
+  if (run.poolDeletedAt !== null)
+    return {
+      code: 'NO_RUNNER',
+      message: `The pool \`${pool}\` was deleted.`,
+      change:
+        `Whoever may make pools: \`windlass pools create ${pool}\` makes it anew, with this run in it. ` +
+        `\`windlass runs cancel ${run.id}\` ends the run.`,
+    }
   if (verdicts.length === 0)
     return {
       code: 'NO_RUNNER',

@@ -223,3 +223,15 @@ test('who keeps a runner free is told to the run that has it, and to those behin
   await c.call(ops.runs.cancel, { run: large.id })
   assert.equal((await whyOf(behind.id)).runners[0]!.takes, true)
 })
+
+test('a run that came in as its pool was deleted says so, and how the pool comes back', async () => {
+  const { pool, workflow } = await aPool()
+  const { id } = await aRun(c, { workflow })
+  // Another coordinator had seen that there is none.
+  await c.db`update runner_pools set deleted_at = now() where name = ${pool} and org_id = ${c.orgId}`
+  const why = await whyOf(id)
+  assert.deepEqual([codesOf(why), why.summary], [['NO_RUNNER'], `The pool \`${pool}\` was deleted.`])
+  assert.match(why.causes[0]!.change, new RegExp(`windlass pools create ${pool}\``))
+  await c.call(ops.pools.create, { org: c.org, name: pool })
+  assert.equal((await whyOf(id)).summary, `The pool \`${pool}\` has no runner.`)
+})

@@ -43,7 +43,7 @@ import { RequestCall } from './request-call.ts'
 import { requestIdOf } from './request-id.ts'
 import type { Room } from '../call/room.ts'
 import type { RequestTurns } from './request-turns.ts'
-import type { RunnerTurns } from './runner-turns.ts'
+import type { OneByOne } from './one-by-one.ts'
 import { sendStream } from './sse.ts'
 import { upgrade } from './socket.ts'
 
@@ -70,7 +70,8 @@ export interface Pipeline {
   /** The same for MCP, whose calls may last as long as a compiler. */
   mcpValues: Seats
   requestTurns: RequestTurns
-  runnerTurns: RunnerTurns
+  runnerTurns: OneByOne
+  mcpTurns: OneByOne
   programs: ProgramRequests
   /** Writes the access log; undefined when it is off. */
   access: ((outlet: Outlet, answered: Answered) => void) | undefined

@@ -146,6 +146,10 @@ async function answer({ mcp, surface }: Loaded, exchange: Exchange, { caller, ro
   if (messages > MOST_MESSAGES) return sendError(exchange, TOO_MANY)
   // A batch is as many requests as it has messages; the first is paid for.
   for (let n = 1; n < messages; n++) await take(exchange, caller)
+  const turn = pipeline.mcpTurns.next(caller.orgId)
+  if (turn) await turn
+  // The client has left meanwhile.
+  if (response.completed) return
   const call = new RequestCall({
     input: undefined,
     actor: caller,

@@ -21,7 +21,7 @@ import { OpenWork } from './open-work.ts'
 import { createProxies } from './proxies.ts'
 import { type PathPlan, planPaths } from '../call/plan.ts'
 import { createRequestTurns } from './request-turns.ts'
-import { createRunnerTurns } from './runner-turns.ts'
+import { createOneByOne } from './one-by-one.ts'
 import { openSocket, type Upgrade } from './socket.ts'
 import { Unread } from './unread.ts'
 
@@ -118,6 +118,7 @@ function admissionOf({
   | 'mcpValues'
   | 'requestTurns'
   | 'runnerTurns'
+  | 'mcpTurns'
   | 'programs'
 > {
   const { strict, limitRefusedPerMin, limitWaiting, limitOrgWaiting, trustedProxies, accessLog } = config
@@ -135,7 +136,8 @@ function admissionOf({
     values,
     mcpValues,
     requestTurns: createRequestTurns(),
-    runnerTurns: createRunnerTurns(),
+    runnerTurns: createOneByOne(),
+    mcpTurns: createOneByOne(),
     programs: createProgramRequests(),
   }
 }

@@ -8,7 +8,6 @@ interface Content {
   text?: string
   /** Bytes as base64. */
   blob?: string
-  tools?: readonly object[]
 }
 
 /** The messages of one request: however many there are, they take no more at a time than one would. */
@@ -72,8 +71,7 @@ export function createBatch(asking: Asking, mostMs: number): Batch {
 
 const NOT_BEGUN = 'What came before it has taken too long, and it was not begun: send it by a request of its own.'
 
-const charsOf = ({ text = '', blob = '', tools = [] }: Content) =>
-  text.length + blob.length + (tools.length > 0 ? JSON.stringify(tools).length : 0)
+const charsOf = ({ text = '', blob = '' }: Content) => text.length + blob.length
 
 function full(): Fault {
   const most = `Resources and lists of tools may have ${MOST_CHARS} characters together in a batch`

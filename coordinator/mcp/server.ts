@@ -10,7 +10,6 @@ import {
   type RequestId,
   ResourceNotFoundError,
   Server,
-  type Tool,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { Fault } from '@windlass/shared/errors.ts'
@@ -25,6 +24,7 @@ import { type Deadlines, DEADLINES } from './deadlines.ts'
 import { hasTooManyNames } from './many-names.ts'
 import { haveSameIds } from './same-ids.ts'
 import type { Surface } from './surface.ts'
+import { STAND_IN, withTools } from './tool-list.ts'
 
 /** One POST, behind every check that is ours. */
 export interface McpRequest {
@@ -103,13 +103,14 @@ function createAnswer({ surface, version, log, deadlines }: Required<McpOptions>
       body: message,
     })
     const request = new Request(ADDRESS, { method: 'POST', headers: headersOf(headers), signal: over })
+    const carried: Carried = { message, asking }
     if (outcome.kind === 'legacy') {
       if (haveSameIds(messagesIn(message))) return refusal(400, null, SAME_IDS)
-      return unfitting(message) ?? textOf(await old(request, { message, asking }))
+      return unfitting(message) ?? answerOf(await old(request, carried), carried)
     }
     // A stream that stays open for what never changes: there is nothing to subscribe to here.
     if (outcome.kind === 'modern' && outcome.message.method === 'subscriptions/listen') return noMethod(message)
-    return textOf(await modern.fetch(request, { parsedBody: message, authInfo: carrying({ message, asking }) }))
+    return answerOf(await modern.fetch(request, { parsedBody: message, authInfo: carrying(carried) }), carried)
   }
 
   /** The revisions of 2025, without a session and answered as JSON. */
@@ -121,7 +122,8 @@ function createAnswer({ surface, version, log, deadlines }: Required<McpOptions>
     return transport.handleRequest(request, { parsedBody: carried.message })
   }
 
-  function serverFor({ asking, message }: Carried): Server {
+  function serverFor(carried: Carried): Server {
+    const { asking, message } = carried
     const batch = createBatch(asking, deadlines.messagesMs)
     const inTurn = <T>(act: () => Promise<T>, uri?: string) => refusing(asking, () => batch.inTurn(act), uri)
     const server = new Server(info, {
@@ -129,12 +131,14 @@ function createAnswer({ surface, version, log, deadlines }: Required<McpOptions>
       instructions: INSTRUCTIONS,
       cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } },
     })
-    const listTools = async () => ({ tools: surface.tools(asking) as Tool[] })
     // The library gives a request that was cancelled no answer, and waits for one. Without sessions a message reaches
     // the requests of its own batch only, and there is nothing to cancel.
     server.setNotificationHandler('notifications/cancelled', () => {})
     server.setRequestHandler('tools/list', () =>
-      inTurn(Array.isArray(message) ? () => batch.withRoom(listTools) : listTools),
+      inTurn(async () => {
+        carried.tools = (await batch.withRoom(async () => ({ text: surface.tools(asking) }))).text
+        return { tools: STAND_IN }
+      }),
     )
     server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
       const given = asSent(message, mcpReq.id) ?? params.arguments ?? {}
@@ -206,6 +210,8 @@ const NOT_TAKEN = 'Every answer is `application/json`: `Accept` has to name that
 interface Carried {
   asking: Asking
   message: unknown
+  /** As JSON text, once the list was asked for. */
+  tools?: string
 }
 
 /** The library hands on who has been let in; what we know of him rides along. */
@@ -223,8 +229,9 @@ function asSent(message: unknown, id: RequestId): Record<string, unknown> | unde
   return others.length > 0 ? undefined : (one?.params?.['arguments'] as Record<string, unknown> | undefined)
 }
 
-async function textOf(response: Response): Promise<McpAnswer> {
-  return { status: response.status, text: coded(await response.text()) }
+async function answerOf(response: Response, { tools }: Carried): Promise<McpAnswer> {
+  const text = coded(await response.text())
+  return { status: response.status, text: tools === undefined ? text : withTools(text, tools) }
 }
 
 function messagesIn(message: unknown): JSONRPCRequest[] {

@@ -11,10 +11,12 @@ import { listResources, readResource, type ListedResource, type ListedTemplate, 
 import { TEMPLATES } from './resources.ts'
 import { failureOf, type ToolResult } from './result.ts'
 import { type ListedTool, tablesOf, type ToolPlan } from './table.ts'
+import { createToolPrinter } from './tool-list.ts'
 
 /** What there is to be had over MCP, for whoever asks. The protocol itself is server.ts. */
 export interface Surface {
-  tools(asking: Asking): readonly ListedTool[]
+  /** The list of what the caller may call, as JSON text. */
+  tools(asking: Asking): string
   /** Settles with a result for everything but a name that no tool has. */
   call(asking: Asking, name: string, given: Fields): Promise<ToolResult>
   templates: readonly ListedTemplate[]
@@ -47,8 +49,9 @@ interface SurfaceOptions {
 export function createSurface(handlers: Handlers, { sizes, mostMs = CALL_MS }: SurfaceOptions = {}): Surface {
   const { tools, planOf } = tablesOf(handlers, sizes)
   const views = new Map<string, View>()
+  const print = createToolPrinter()
   return {
-    tools: (asking) => viewOf(asking).tools,
+    tools: (asking) => print(viewOf(asking).tools),
     call: (asking, name, given) => inTime(mostMs, callTool(tools, asking, name, given)),
     templates: TEMPLATES,
     resources: (asking) => listResources(planOf, asking),

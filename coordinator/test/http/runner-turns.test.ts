@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { createRunnerTurns } from '../../http/runner-turns.ts'
+import { createOneByOne } from '../../http/one-by-one.ts'
 
 test('a runner has one request in a turn of the event loop, and others have theirs meanwhile', async () => {
-  const turns = createRunnerTurns()
+  const turns = createOneByOne()
   const served: string[] = []
   for (const n of [1, 2, 3]) void Promise.resolve(turns.next('a')).then(() => served.push(`a${n}`))
   void Promise.resolve(turns.next('b')).then(() => served.push('b1'))

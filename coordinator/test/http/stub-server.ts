@@ -11,6 +11,7 @@ import type { PipelineNeeds } from '../../http/dispatch.ts'
 import { type BytesInFlight, createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import { openOrgTurns } from '../../limits/org-turns.ts'
 import type { Limits } from '../../limits/limits.ts'
+import type { Surface } from '../../mcp/surface.ts'
 import { DEFAULT_SIZES } from '../../sizes.ts'
 import type { Verifiers } from '../../call/access.ts'
 import { type RunningServer, startServer } from '../../http/server.ts'
@@ -50,6 +51,8 @@ export interface StubOptions {
   limitOrgWaiting?: number
   knows?: Verifiers['knows']
   bodies?: BytesInFlight
+  /** What MCP shows. */
+  surface?: Surface
 }
 
 export async function startStub({
@@ -68,6 +71,7 @@ export async function startStub({
   limitOrgWaiting = 0,
   knows = () => false,
   bodies = createBytesInFlight({ org: Infinity, all: Infinity }),
+  surface,
 }: StubOptions = {}): Promise<StubServer> {
   const logged: Record<string, unknown>[] = []
   const log: Log = createLog({}, 'debug', {
@@ -103,6 +107,7 @@ export async function startStub({
     stallMs,
     recheckMs,
     idleS,
+    ...(surface && { surface }),
   })
   return { ...server, url: `http://127.0.0.1:${server.port}`, logged }
 }

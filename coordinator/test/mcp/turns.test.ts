@@ -8,11 +8,11 @@ import type { Surface } from '../../mcp/surface.ts'
 import { OLD_ERA } from '../_kit/mcp.ts'
 
 /** The answers to a batch that asks for the list of tools so often. */
-async function listed(
-  tools: Surface['tools'],
-  times: number,
-  stay = () => Promise.resolve(),
-): Promise<{ error?: { message: string } }[]> {
+async function listed(...asked: Parameters<typeof answerTo>) {
+  return JSON.parse(await answerTo(...asked)) as { error?: { message: string } }[]
+}
+
+async function answerTo(tools: Surface['tools'], times: number, stay = () => Promise.resolve()): Promise<string> {
   const surface: Partial<Surface> = { tools, templates: [] }
   const log = createLog({ part: 'test' }, 'error')
   const mcp = createMcp({ surface: surface as Surface, version: '1', log })
@@ -25,7 +25,7 @@ async function listed(
   const headers = { 'mcp-protocol-version': OLD_ERA, 'content-type': 'application/json' }
   const answer = await mcp.answer({ headers, message, asking: asking as Asking })
   assert.equal(answer.status, 200)
-  return JSON.parse(answer.text) as { error?: { message: string } }[]
+  return answer.text
 }
 
 test('between the messages of a batch others have their turn, also when nothing is waited for', async () => {
@@ -33,7 +33,7 @@ test('between the messages of a batch others have their turn, also when nothing 
   const tools = () => {
     seen.push('list')
     setImmediate(() => seen.push('others'))
-    return []
+    return '[]'
   }
   await listed(tools, 3)
   assert.deepEqual(seen.slice(0, 5), ['list', 'others', 'list', 'others', 'list'])
@@ -41,17 +41,22 @@ test('between the messages of a batch others have their turn, also when nothing 
 
 test('lists of tools in a batch are bounded together', async () => {
   const tool = { name: 'long', description: 'x'.repeat(300_000), inputSchema: { type: 'object' } }
-  const answers = await listed(() => [tool] as unknown as ReturnType<Surface['tools']>, 5)
+  const answers = await listed(() => JSON.stringify([tool]), 5)
   const refused = answers.filter(({ error }) => error)
   assert.equal(refused.length, 2)
   assert.match(refused[0]!.error!.message, /1000000 characters together in a batch/)
+})
+
+test('a list of tools is handed on as it was printed, and not printed anew', async () => {
+  const text = '[ {"name":"spaced",  "inputSchema":{"type":"object"} } ]'
+  assert.ok((await answerTo(() => text, 2)).split(text).length === 3)
 })
 
 test('a message whose turn comes when the credential has been revoked is refused', async () => {
   let looks = 0
   const stay = () => (++looks > 2 ? Promise.reject(new Fault('UNAUTHENTICATED')) : Promise.resolve())
   let acts = 0
-  const answers = await listed(() => (acts++, []), 4, stay)
+  const answers = await listed(() => (acts++, '[]'), 4, stay)
   assert.equal(acts, 2)
   assert.deepEqual(
     answers.map(({ error }) => error !== undefined),

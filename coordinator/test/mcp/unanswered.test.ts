@@ -100,7 +100,7 @@ function over(surface: Partial<Surface>) {
 const LISTS = ['tools/list', 'resources/list', 'tools/list'].map((method, id) => ({ jsonrpc: '2.0', id, method }))
 
 test('what has not come to its end in time is refused, and so is what stands behind it', async () => {
-  const { status, text } = await over({ tools: () => [], resources: () => new Promise(() => {}) })(LISTS)
+  const { status, text } = await over({ tools: () => '[]', resources: () => new Promise(() => {}) })(LISTS)
   const answers = JSON.parse(text) as { id: number; error?: { message: string; data: { code: string } } }[]
   assert.deepEqual(
     [status, answers.map(({ error }) => error?.data.code)],

@@ -71,7 +71,7 @@ const READS: Readonly<Record<string, object>> = {
 }
 
 export const conformanceSurface: Surface = {
-  tools: () => Object.keys(ANSWERS).map(toolNamed),
+  tools: () => JSON.stringify(Object.keys(ANSWERS).map(toolNamed)),
   call(_asking, name) {
     const answer = ANSWERS[name]
     if (answer === undefined) throw new UnknownTool(name)

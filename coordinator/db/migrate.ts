@@ -5,8 +5,9 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '@windlass/shared/log.ts'
-import { openDatabase, PostgresError } from './client.ts'
+import { isLockTimeout, openDatabase, PostgresError } from './client.ts'
 import type { Database, Sql, Tx } from './client.ts'
+import { type Blocker, blockersOf, described } from './blockers.ts'
 import { isOfPreview, MADE_BY_PREVIEW, readMigrations } from './migration-files.ts'
 import type { Migration } from './migration-files.ts'
 
@@ -15,7 +16,19 @@ export interface MigrateOptions {
   log: Log
   /** How long another coordinator's step is waited for. */
   lockWithinMs?: number
+  /** How long is waited for those who hold what a step changes: a dump, say, or a session that was left open. */
+  tablesWithinMs?: number
 }
+
+/**
+ * A step that waits for a table keeps everybody from it who comes later, so it waits for less than anybody notices,
+ * gives way, and tries again.
+ */
+const TABLE_LOCK_MS = 300
+const FIRST_REST_MS = 1000
+const MOST_REST_MS = 30_000
+/** A dump of the night is over by then. Whoever starts us again then begins with a new wait. */
+const TABLES_WITHIN_MS = 6 * 60 * 60_000
 
 const FOLDER = join(import.meta.dirname, 'migrations')
 // Any number will do that nobody else uses: the bytes of "windlass" as a bigint.
@@ -27,23 +40,54 @@ const LOCK = '8604520161023325043'
  */
 export async function migrate(
   database: Pick<Database, 'url'>,
-  { folder = FOLDER, log, lockWithinMs = 300_000 }: MigrateOptions,
+  { folder = FOLDER, log, lockWithinMs = 300_000, tablesWithinMs = TABLES_WITHIN_MS }: MigrateOptions,
 ): Promise<{ applied: string[]; known: number }> {
   const migrations = await readMigrations(folder)
   // Connections of its own: a step over a big table takes longer than a statement of ours may. One holds the lock, the other
   // is for what cannot run in the transaction that holds it.
   const own = openDatabase({ url: database.url, max: 2, statementTimeoutMs: 0, log })
+  const options = { folder, log, lockWithinMs, tablesWithinMs }
   const applied: string[] = []
   try {
     // One round more than there are steps, to see that none is left.
     for (let round = 0; round <= migrations.length; round++) {
-      const step = await own.db.begin((tx) => takeNextStep(tx, own.db, migrations, { folder, log, lockWithinMs }))
+      const step = await whenFree(() => own.db.begin((tx) => takeNextStep(tx, own.db, migrations, options)), options)
       if (!step) break
       applied.push(step)
     }
     return { applied, known: migrations.length }
   } finally {
     await own.close()
+  }
+}
+
+/** Others hold what the step changes. Nothing of it was done. */
+class Blocked extends Error {
+  readonly file: string
+  readonly by: readonly Blocker[]
+
+  constructor(file: string, by: readonly Blocker[], cause: unknown) {
+    super(`Migration ${file} waits for ${described(by)}`, { cause })
+    this.file = file
+    this.by = by
+  }
+}
+
+/** Between two tries the transaction is over: others have their turn, and so has another coordinator that migrates. */
+async function whenFree<T>(take: () => Promise<T>, { log, tablesWithinMs }: Required<MigrateOptions>): Promise<T> {
+  const since = performance.now()
+  for (let restMs = FIRST_REST_MS; ; restMs = Math.min(2 * restMs, MOST_REST_MS)) {
+    try {
+      return await take()
+    } catch (error) {
+      if (!(error instanceof Blocked)) throw error
+      const waitedMs = Math.round(performance.now() - since)
+      if (waitedMs + restMs > tablesWithinMs)
+        throw new Error(`${error.message}, for ${waitedMs} ms now. ${UNCHANGED} ${WHEN_FREE}`, { cause: error })
+      const { file, by } = error
+      log.warn('database.migration.waits', { migration: file, for: described(by), by, waitedMs })
+      await delay(restMs)
+    }
   }
 }
 
@@ -55,16 +99,35 @@ async function takeNextStep(tx: Tx, outside: Sql, migrations: Migration[], optio
   if (!next) return undefined
 
   const startedAt = performance.now()
-  try {
-    await (next.online ? outside : tx).unsafe(next.text)
-  } catch (error) {
-    throw failed(next, error)
-  }
+  await (next.online ? online(outside, next) : inside(tx, outside, next))
   await tx`
     insert into windlass_migrations (number, name, checksum, breaking)
     values (${next.number}, ${next.name}, ${next.checksum}, ${next.breaking})`
   options.log('database.migrated', { migration: next.file, tookMs: Math.round(performance.now() - startedAt) })
   return next.file
+}
+
+async function online(outside: Sql, step: Migration): Promise<void> {
+  try {
+    await outside.unsafe(step.text)
+  } catch (error) {
+    throw failed(step, error)
+  }
+}
+
+async function inside(tx: Tx, outside: Sql, step: Migration): Promise<void> {
+  const [session] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`.simple()
+  await tx.unsafe(`set local lock_timeout = ${TABLE_LOCK_MS}`)
+  const over = new AbortController()
+  const blockers = blockersOf(outside, session!.pid, { afterMs: TABLE_LOCK_MS / 2, signal: over.signal })
+  try {
+    await tx.unsafe(step.text)
+  } catch (error) {
+    throw isLockTimeout(error) ? new Blocked(step.file, await blockers, error) : failed(step, error)
+  } finally {
+    over.abort()
+    await blockers
+  }
 }
 
 /**
@@ -145,13 +208,16 @@ function newer(label: string, knownHere: number): Error {
   )
 }
 
+const UNCHANGED = 'Nothing of it was kept: the database is as it was before this migration.'
+const WHEN_FREE = 'Start again when that has ended, or end it (`select pg_terminate_backend(<pid>)`).'
+
 function failed(migration: Migration, error: unknown): Error {
   const reason = error instanceof Error ? error.message : String(error)
   const location =
     error instanceof PostgresError && error.position ? ` in line ${lineOf(migration.text, Number(error.position))}` : ''
   const left = migration.online
     ? 'It ran outside of a transaction: remove what it left (an index marked INVALID, say) and start again.'
-    : 'Nothing of it was kept: the database is as it was before this migration.'
+    : UNCHANGED
   return new Error(`Migration ${migration.file} failed${location}: ${reason}. ${left}`, { cause: error })
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
-import type { Database } from '../../db/client.ts'
+import { type Database, openDatabase } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
 import { outgrownBy, watchDatabase } from '../../db/schema-watch.ts'
 import { testDatabase } from '../_kit/database.ts'
@@ -203,3 +203,57 @@ const sleeping = ({ db }: Database) =>
       select 1 from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`
     return rows.length > 0
   })
+
+/** Another session that has read the table and stays in its transaction, as a dump does. */
+async function aReader(t: TestContext, database: Database, table: string) {
+  const own = openDatabase({ url: database.url, max: 1, log })
+  t.after(() => own.close())
+  const [held, ended] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()]
+  const reading = own.db.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`
+    await tx`set local application_name = 'pg_dump'`
+    await tx`lock table ${tx(table)} in access share mode`
+    const [row] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`
+    held.resolve(row!.pid)
+    await ended.promise
+  })
+  const end = () => {
+    ended.resolve()
+    return reading
+  }
+  return { pid: await held.promise, end }
+}
+
+test('a step whose table is held gives way, says whom it waits for, and goes on when that has ended', async (t) => {
+  const database = await anEmptyDatabase(t)
+  await migrate(database, { folder: await aFolder({ '0001-things.sql': TWO['0001-things.sql'] }), log })
+  const reader = await aReader(t, database, 'things')
+  const waits = Promise.withResolvers<{ for: string; by: { pid: number }[] }>()
+  const heard = createLog({}, 'warn', {
+    write: (line) => line.includes('database.migration.waits') && waits.resolve(JSON.parse(line)),
+  })
+  const migrating = migrate(database, { folder: await aFolder(TWO), log: heard })
+  const said = await Promise.race([waits.promise, migrating.then(() => assert.fail('it did not wait'))])
+  assert.deepEqual(
+    said.by.map(({ pid }) => pid),
+    [reader.pid],
+  )
+  assert.match(said.for, /^pg_dump \(pid \d+, since [\d-]+ [\d:]+ UTC\)$/)
+  // It waits, and holds nothing meanwhile.
+  await database.db`insert into things values (2)`
+  await reader.end()
+  assert.deepEqual((await migrating).applied, ['0002-more.sql'])
+})
+
+test('a step waits for a table no longer than it may, and the start ends with whom to end', async (t) => {
+  const database = await anEmptyDatabase(t)
+  await migrate(database, { folder: await aFolder({ '0001-things.sql': TWO['0001-things.sql'] }), log })
+  const reader = await aReader(t, database, 'things')
+  await assert.rejects(
+    migrate(database, { folder: await aFolder(TWO), log, tablesWithinMs: 0 }),
+    new RegExp(
+      `0002-more\\.sql waits for pg_dump \\(pid ${reader.pid}, .*Nothing of it was kept.*pg_terminate_backend`,
+    ),
+  )
+  await reader.end()
+})

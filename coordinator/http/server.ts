@@ -43,9 +43,10 @@ const IDLE_S = 40
 
 /**
  * Memory of large bodies that are values at once: of an org, of all, and of all orgs whose requests take long. A text
- * of 1 MiB takes 4 to 25 MiB: one of 100 KB that waits for the judge keeps nobody else waiting.
+ * of 1 MiB takes 4 to 25 MiB: one of 100 KB that waits for the judge keeps nobody else waiting. Slow orgs leave what
+ * one org may ask for at once.
  */
-const VALUES = { org: 48 * MIB, all: 160 * MIB, slow: 120 * MIB }
+export const VALUES = { org: 48 * MIB, all: 160 * MIB, slow: (160 - 48) * MIB }
 
 const SOCKET_OPTIONS = {
   message_type: 'String',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSeats } from '../../limits/seats.ts'
+import { VALUES } from '../../http/server.ts'
 import { createSlowOrgs } from '../../limits/slow-orgs.ts'
 
 /** Asks for seats in turn; answers with who sits, in the order of sitting down. */
@@ -136,6 +137,22 @@ test('orgs whose acts take long leave a share to the others', async () => {
   assert.equal(await seats.takeInTime('b', 5, 1), undefined)
   assert.ok(await seats.takeInTime('v', 60_000, 2))
   for (const leave of held) leave!()
+})
+
+test('beside orgs whose requests take long the largest body of another one is let in', async () => {
+  let now = 0
+  const seats = createSeats(
+    VALUES,
+    createSlowOrgs(() => now),
+  )
+  const slow = ['a', 'b', 'c', 'd']
+  for (const org of slow) {
+    const leave = await seats.takeInTime(org, 60_000, 1)
+    now += 2000
+    leave!()
+  }
+  for (const org of slow) void seats.takeInTime(org, 1000, (VALUES.org * 5) / 6)
+  assert.ok(await seats.takeInTime('v', 1000, VALUES.org))
 })
 
 test('who goes away has no seat later, and is in nobody’s way', async () => {

@@ -13,6 +13,7 @@ import { MCP_PATH } from './base-url.ts'
 import { BytesAnswer, FileAnswer, type HandlersFor } from './call.ts'
 import { docsFile, docsPage } from './docs.ts'
 import { workflowFileSchema } from './workflow-schema.ts'
+import { TAKES_NO_WRITES } from '../db/read-only.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { Dispatchers } from '../dispatch/dispatcher.ts'
@@ -72,12 +73,15 @@ export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
   }),
 
   ready: async () => {
+    const looking = deps.db<{ isReadOnly: boolean }[]>`
+      select current_setting('transaction_read_only') = 'on' as is_read_only`
     try {
-      await within(READY_MS, deps.db`select 1`, 'The database does not answer')
+      const [row] = await within(READY_MS, looking, 'The database does not answer')
+      if (row?.isReadOnly) throw new Fault('UNAVAILABLE', undefined, TAKES_NO_WRITES)
     } catch (error) {
       const facts = unanswered('ready')
       if (facts) deps.log.warn('service.notReady', { error, ...facts })
-      throw new Fault('UNAVAILABLE')
+      throw error instanceof Fault ? error : new Fault('UNAVAILABLE')
     }
     return { status: 'ready' }
   },

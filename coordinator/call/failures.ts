@@ -1,6 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { isConnectionLoss, lacksPartition } from '../db/client.ts'
+import { READ_ONLY, TAKES_NO_WRITES } from '../db/read-only.ts'
 import { createSample } from '../limits/sample.ts'
 import { ClientGone } from './body.ts'
 import type { Plan } from './plan.ts'
@@ -37,6 +38,7 @@ export function faultFor(error: unknown, failing: Failing): Fault | undefined {
   if (error instanceof Fault) return declared(error, failing)
   if (hasGone(error)) return undefined
   if (isConnectionLoss(error) || lacksPartition(error)) return unavailable(error, failing)
+  if (codeOf(error) === READ_ONLY) return unavailable(error, failing, TAKES_NO_WRITES)
   if (SLOW.has(codeOf(error))) return slow(error, failing)
   if (FULL.has(codeOf(error))) return full(error, failing)
   if (UNSTORABLE.has(codeOf(error))) return nulRefused(failing.input)
@@ -56,7 +58,7 @@ function hasGone(error: unknown): boolean {
   return error instanceof ClientGone || ['ERR_REQUEST_ABORTED', 'ERR_REQUEST_CLOSED'].includes(codeOf(error))
 }
 
-function unavailable(error: unknown, { plan, requestId, log }: Failing): Fault {
+function unavailable(error: unknown, { plan, requestId, log }: Failing, message?: string): Fault {
   const now = performance.now()
   if (now - unavailableLoggedAt >= UNAVAILABLE_LOG_MS) {
     unavailableLoggedAt = now
@@ -66,7 +68,7 @@ function unavailable(error: unknown, { plan, requestId, log }: Failing): Fault {
       reason: error instanceof Error ? error.message : error,
     })
   }
-  return new Fault('UNAVAILABLE')
+  return new Fault('UNAVAILABLE', undefined, message)
 }
 
 function full(error: unknown, { plan, requestId, log }: Failing): Fault {

@@ -23,9 +23,8 @@ export interface Rest {
 /** A poll is answered after `waitMs` at the latest; a silence beyond that is a lost connection. */
 const POLL_SLACK_MS = 10_000
 const BUNDLE_HEADERS_MS = 20_000
-/** Without a byte of it. A line of 10 Mbit/s takes half a minute for 32 MiB. */
-const JOURNAL_SILENCE_MS = 20_000
-const JOURNAL_MS = 600_000
+/** So many bytes of a journal have so long. It may have 32 MiB and more, five minutes on a line of 1 Mbit/s. */
+const JOURNAL_SILENCE = { ms: 20_000, bytes: 16 * 1024 }
 const SECRETS_MS = 10_000
 const RENEW_KEY_MS = 20_000
 
@@ -45,8 +44,8 @@ export function createRest(url: string, credential: Credential, clock: Clock): R
       return response.body
     },
     async journal(run, epoch, signal, onBytes) {
-      const silence = createSilence(JOURNAL_SILENCE_MS)
-      const ends = AbortSignal.any([signal, silence.signal, AbortSignal.timeout(JOURNAL_MS)])
+      const silence = createSilence(JOURNAL_SILENCE.ms, JOURNAL_SILENCE.bytes)
+      const ends = AbortSignal.any([signal, silence.signal])
       try {
         const options = { signal: ends, headers: await headers() }
         const { body } = await openOp(base, runnerSurface.journal, { run, epoch }, options)

@@ -1,19 +1,24 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Fires `signal` when nothing was heard for so long. */
+/** Fires `signal` when too little was heard for too long. A body that goes on may take as long as it needs. */
 export interface Silence {
   readonly signal: AbortSignal
-  heard(): void
+  heard(bytes: number): void
   end(): void
 }
 
-export function createSilence(ms: number): Silence {
+/** Each `leastBytes` have this time, so that what comes drop by drop has an end as well. */
+export function createSilence(ms: number, leastBytes: number): Silence {
   const over = new AbortController()
-  const late = () => over.abort(new Error(`nothing has come for ${ms} ms`))
+  let bytes = 0
+  const late = () => over.abort(new Error(`only ${bytes} bytes have come in ${ms} ms`))
   let timer = setTimeout(late, ms)
   return {
     signal: over.signal,
-    heard() {
+    heard(more) {
+      bytes += more
+      if (bytes < leastBytes) return
+      bytes = 0
       clearTimeout(timer)
       timer = setTimeout(late, ms)
     },
@@ -28,7 +33,7 @@ export async function hearPieces(
   onBytes: (bytes: Buffer) => void,
 ): Promise<void> {
   for await (const { buffer, byteOffset, byteLength } of body ?? []) {
-    heard()
+    heard(byteLength)
     onBytes(Buffer.from(buffer, byteOffset, byteLength))
     await nextTurn()
   }

@@ -4,14 +4,14 @@ import type { RunErrorCode } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
+import { LOST_REASONS, lostWhile } from '@windlass/shared/model/lost-reasons.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { Rest } from '../link/rest.ts'
 import { fence, type FenceNeeds } from '../lease/fence.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import type { Takeover } from '../takeover/takeover.ts'
-import { BundleUnusable } from './bundle/bundles.ts'
+import { BundleUnusable, BundleUnwanted } from './bundle/bundles.ts'
 import type { Bundles, HeldBundle } from './bundle/bundles.ts'
 import { journalOf } from './journal-text.ts'
 import type { LeftLines } from './program/left-lines.ts'
@@ -62,7 +62,8 @@ export async function execute(deps: ExecuteNeeds, agentRun: AgentRun): Promise<v
     // Perhaps it is ours and the answer was lost: said now, the run goes to another agent before its lease is over.
     if (verdict === 'unknown') return conclude(deps, agentRun, unreadyBy(agentRun.fate ?? 'unconfirmed'), 0)
     const [bundle, journal, secrets] = await Promise.all([fetched, recorded, read])
-    if (agentRun.fate || agentRun.cancelled) return conclude(deps, agentRun, endedBeforeStart(agentRun), 0)
+    const waiting = bundle instanceof BundleUnwanted ? bundle.message : undefined
+    if (agentRun.fate || agentRun.cancelled) return conclude(deps, agentRun, endedBeforeStart(agentRun, waiting), 0)
     if (bundle instanceof Error) return conclude(deps, agentRun, withoutBundle(bundle), 0)
     if (journal instanceof Error) return conclude(deps, agentRun, unready(journal), 0)
     if (secrets instanceof Error) return conclude(deps, agentRun, withoutSecrets(secrets), 0)
@@ -213,8 +214,9 @@ function withinLimits(ending: Ending, limitBytes: number): Ending {
   return threw('OUTPUT_TOO_LARGE', message, { bytes, limitBytes })
 }
 
-function endedBeforeStart({ fate, cancelled, offer }: AgentRun): Ending {
-  if (fate) return unreadyBy(fate)
+/** `waiting`: what it had waited for until then. */
+function endedBeforeStart({ fate, cancelled, offer }: AgentRun, waiting?: string): Ending {
+  if (fate) return unreadyBy(fate, waiting)
   return cancelled?.why === 'timed-out'
     ? { how: 'timed-out', timeoutMs: offer.timeoutMs }
     : { how: 'cancelled', forced: false }
@@ -249,8 +251,8 @@ function lostBy(fate: Fate): Ending {
 }
 
 /** Given up before there was a process for it: another agent may begin it, and no retry is used. */
-function unreadyBy(why: Fate | 'unconfirmed'): Ending {
-  return { how: 'unready', reason: LOST_REASONS[why] }
+function unreadyBy(why: Fate | 'unconfirmed', waiting?: string): Ending {
+  return { how: 'unready', reason: lostWhile(why, waiting) }
 }
 
 /** A failure is a value here: nobody may be waiting for it any more when it comes. */

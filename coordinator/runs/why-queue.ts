@@ -208,7 +208,7 @@ function changeOf({ kind, id }: Verdict): string {
 function putOffCause(run: Situation, until: Date): Cause {
   return causeOf({
     code: 'PUT_OFF',
-    message: `Its agent could not prepare it, for instance as its secrets could not be read; the last \`run.queued\` of its log says why. It is offered again at ${timeText(until)}.`,
+    message: `Its agent could not prepare it, for instance as its bundle or its secrets could not be fetched; the last \`run.queued\` of its log says why. It is offered again at ${timeText(until)}.`,
     since: run.queuedAt,
     until,
     change: 'It is tried again by itself; it goes on once what its log names is mended.',

@@ -25,8 +25,16 @@ export const NOT_TAKEN_BACK = `${LOST_REASONS.killed}, and the next one could no
 /** The same in the words of an earlier version. */
 const NOT_TAKEN_BACK_BEFORE = 'its agent was killed, and '
 
+/** What stands behind a reason, where the run had waited for something. */
+const MEANWHILE = '; '
+
+/** The reason, with what the run had waited for until then. */
+export function lostWhile(why: keyof typeof LOST_REASONS, waiting: string | undefined): string {
+  return waiting === undefined ? LOST_REASONS[why] : `${LOST_REASONS[why]}${MEANWHILE}${waiting}`
+}
+
 /** What was lost where an agent says why it lost a run. All else that it can say is about that one process. */
 export function whatIsLost(reason: string): Loss['what'] {
   if (reason.startsWith(NOT_TAKEN_BACK) || reason.startsWith(NOT_TAKEN_BACK_BEFORE)) return 'daemon'
-  return WHAT.get(reason) ?? 'program'
+  return WHAT.get(reason) ?? WHAT.get(reason.split(MEANWHILE, 1)[0]!) ?? 'program'
 }

@@ -2,23 +2,20 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { mkdtemp, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import type { Log } from '@windlass/shared/log.ts'
-import { ApiError } from '@windlass/shared/ops/api-error.ts'
-import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
-import type { Rest } from '../../link/rest.ts'
+import { Arrival } from './arrival.ts'
+import { bundlePieces, FETCH_PACES, isAbsent, NotArrived } from './bundle-pieces.ts'
+import type { PiecesOptions } from './bundle-pieces.ts'
 import { folderBytes, openCache } from './cache.ts'
 import type { BundleCache } from './cache.ts'
 import { isHostTrouble } from './host-trouble.ts'
+import { createTurns } from './turns.ts'
 import { BadBundle, unpack } from './unpack.ts'
 
-export interface BundleOptions {
+export interface BundleOptions extends Omit<PiecesOptions, 'paces'> {
   folder: string
   cacheBytes: number
-  rest: Pick<Rest, 'bundle'>
-  log: Log
-  /** How long a fetch is tried while the coordinator does not answer; 60 s by default. */
-  deadlineMs?: number
+  paces?: PiecesOptions['paces']
 }
 
 export interface HeldBundle {
@@ -43,27 +40,60 @@ export class BundleUnusable extends Error {
   override name = 'BundleUnusable'
 }
 
+/** The run does not want it any more. The message says how far it had come. */
+export class BundleUnwanted extends Error {
+  override name = 'BundleUnwanted'
+}
+
 const MAIN = 'main.mjs'
-const UNWANTED = 'no longer wanted'
-const DEADLINE_MS = 60_000
+/** The others wait: over a slow line all of them would be late, and one by one some runs begin. */
+const AT_ONCE = 4
+/** So often the log says how far a bundle has come. */
+const SLOW_MS = 30_000
 /** Bytes that arrive damaged may have been damaged on the way; the third time it is the bundle. */
 const DAMAGED_TRIES = 3
 
-export async function createBundles(options: BundleOptions): Promise<Bundles> {
+/** One for all who want the bundle. */
+interface Fetch {
+  readonly arrival: Arrival
+  readonly done: Promise<void>
+  /** How many wait for it. */
+  wanted: number
+}
+
+export async function createBundles({ paces = FETCH_PACES, ...given }: BundleOptions): Promise<Bundles> {
+  const options = { ...given, paces }
   const { folder, log } = options
   const cache = await openCache(folder, options.cacheBytes, log)
-  const fetching = new Map<string, Promise<void>>()
+  const fetching = new Map<string, Fetch>()
+  const turns = createTurns(AT_ONCE)
 
-  const share = (digest: string) => {
-    const started = fetching.get(digest) ?? fetchIt(digest).finally(() => fetching.delete(digest))
-    fetching.set(digest, started)
-    return started
+  const share = (bundle: Offer['bundle']): Fetch => {
+    const { digest } = bundle
+    const started = fetching.get(digest)
+    if (started) return started
+    const arrival = new Arrival(bundle, paces.stepBytes)
+    const fetch: Fetch = { arrival, wanted: 0, done: inTurn(digest, arrival, () => fetch.wanted > 0) }
+    fetching.set(digest, fetch)
+    return fetch
   }
 
-  const fetchIt = async (digest: string) => {
-    // Not bound to the run that asked first: others may be waiting for the same bundle by now.
-    const deadline = AbortSignal.timeout(options.deadlineMs ?? DEADLINE_MS)
-    const draft = await fetchWithRetries(options, digest, deadline)
+  const inTurn = async (digest: string, arrival: Arrival, isWanted: () => boolean) => {
+    const pass = await turns.take()
+    arrival.begin()
+    const slow = setInterval(() => log('bundle.slow', { digest, reason: arrival.text() }), SLOW_MS)
+    try {
+      // Only here: one that is under way comes to its end. Its run was perhaps given back, and comes again.
+      if (isWanted()) await fetchIt(digest, arrival)
+    } finally {
+      clearInterval(slow)
+      fetching.delete(digest)
+      pass()
+    }
+  }
+
+  const fetchIt = async (digest: string, arrival: Arrival) => {
+    const draft = await fetchWithRetries(options, digest, arrival)
     if (!isUsable(draft)) {
       await rm(draft, { recursive: true, force: true })
       throw unusable(digest, new BadBundle(`it holds no ${MAIN}`))
@@ -74,6 +104,15 @@ export async function createBundles(options: BundleOptions): Promise<Bundles> {
     log('bundle.fetched', { digest, bytes })
   }
 
+  const wait = async (fetch: Fetch, signal: AbortSignal) => {
+    fetch.wanted += 1
+    try {
+      await abortable(fetch.done, signal, () => new BundleUnwanted(fetch.arrival.text()))
+    } finally {
+      fetch.wanted -= 1
+    }
+  }
+
   return {
     stats: () => cache.stats(),
     empty: () => cache.empty(),
@@ -81,7 +120,8 @@ export async function createBundles(options: BundleOptions): Promise<Bundles> {
       cache.hold(digest)
       return () => cache.release(digest)
     },
-    async hold({ digest }, signal) {
+    async hold(bundle, signal) {
+      const { digest } = bundle
       const folderOf = () => ({ folder: path.join(folder, digest), release: () => cache.release(digest) })
       // Held before the wait, so that it is not removed between its arrival and its use.
       cache.hold(digest)
@@ -91,8 +131,8 @@ export async function createBundles(options: BundleOptions): Promise<Bundles> {
         cache.drop(digest)
       }
       try {
-        if (signal.aborted) throw new Error(UNWANTED)
-        await abortable(share(digest), signal)
+        if (signal.aborted) throw new BundleUnwanted('its bundle was not asked for')
+        await wait(share(bundle), signal)
         return folderOf()
       } catch (error) {
         cache.release(digest)
@@ -115,30 +155,27 @@ function isUsable(bundle: string): boolean {
   }
 }
 
+type FetchOptions = PiecesOptions & Pick<BundleOptions, 'folder'>
+
 /** Answers the folder into which it was unpacked. */
-async function fetchWithRetries(options: BundleOptions, digest: string, deadline: AbortSignal): Promise<string> {
-  for (let failures = 0, damaged = 0; ; failures++) {
+async function fetchWithRetries(options: FetchOptions, digest: string, arrival: Arrival): Promise<string> {
+  for (let tries = 1; ; tries++) {
     const draft = await mkdtemp(path.join(options.folder, 'draft-'))
     try {
-      await fetchInto(options, digest, draft, deadline)
+      const found = await unpack(Readable.from(bundlePieces(options, digest, arrival)), draft)
+      if (found !== digest) throw new WrongDigest(`its SHA-256 is ${found}`)
       return draft
     } catch (error) {
       await rm(draft, { recursive: true, force: true })
-      if (isDamage(error)) damaged += 1
-      if (isFinal(error) || damaged >= DAMAGED_TRIES) throw unusable(digest, error)
+      const isLast = tries >= DAMAGED_TRIES
+      if (isAbsent(error) || error instanceof BadBundle || (isLast && isDamage(error))) throw unusable(digest, error)
       // Another host may have what this one lacks, and the run need not wait for it.
-      if (deadline.aborted || isHostTrouble(error))
+      if (isLast || error instanceof NotArrived || isHostTrouble(error))
         throw new Error(`The bundle could not be fetched: ${reasonOf(error)}`, { cause: error })
       options.log.warn('bundle.retry', { digest, error })
+      arrival.startAgain()
     }
-    await pause(backoffMs(failures, { firstMs: 200, capMs: 5_000 }), deadline)
   }
-}
-
-async function fetchInto(options: BundleOptions, digest: string, draft: string, deadline: AbortSignal): Promise<void> {
-  const body = await options.rest.bundle(digest, deadline)
-  const found = await unpack(Readable.fromWeb(body, { signal: deadline }), draft)
-  if (found !== digest) throw new WrongDigest(`its SHA-256 is ${found}`)
 }
 
 class WrongDigest extends Error {}
@@ -146,11 +183,6 @@ class WrongDigest extends Error {}
 function isDamage(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
   return error instanceof WrongDigest || (typeof code === 'string' && code.startsWith('Z_'))
-}
-
-function isFinal(error: unknown): boolean {
-  const isAbsent = error instanceof ApiError && error.status === 404
-  return isAbsent || error instanceof BadBundle
 }
 
 function unusable(digest: string, error: unknown): BundleUnusable {
@@ -161,9 +193,9 @@ function unusable(digest: string, error: unknown): BundleUnusable {
   })
 }
 
-function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+function abortable<T>(promise: Promise<T>, signal: AbortSignal, why: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
-    const abort = () => reject(new Error(UNWANTED))
+    const abort = () => reject(why())
     signal.addEventListener('abort', abort, { once: true })
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import path from 'node:path'
 import { test } from 'node:test'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
+import { LOST_REASONS, whatIsLost } from '@windlass/shared/model/lost-reasons.ts'
 import { until } from '@windlass/shared/test/_kit/until.ts'
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import { AgentRun, type Fate } from '../../run/agent-run.ts'
@@ -94,7 +94,10 @@ withAgent(
     }
     const program = await aProgram(`return 1`)
     const placement = fake.offer(program)
-    assert.deepEqual(await fake.ending(placement), { how: 'unready', reason: LOST_REASONS.fenced })
+    const ending = await fake.ending(placement)
+    assert.ok(ending.how === 'unready' && ending.reason.startsWith(LOST_REASONS.fenced), JSON.stringify(ending))
+    assert.match(ending.reason, /; 0\.000 of 0\.\d+ MB of its bundle have come in \d+ s$/)
+    assert.equal(whatIsLost(ending.reason), 'network')
     assert.deepEqual(kindsOf(placement), ['end'])
     ;(await fetched.promise).end(program.packed)
   },

@@ -4,12 +4,13 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
-import { BundleUnusable, createBundles } from '../../../run/bundle/bundles.ts'
+import { BundleUnusable, BundleUnwanted, createBundles } from '../../../run/bundle/bundles.ts'
 import type { Bundles } from '../../../run/bundle/bundles.ts'
 import { aFolder, aLog } from '../../_kit/an-agent.ts'
 import { aBundle } from '../../_kit/bundle.ts'
 import type { Packed } from '../../_kit/bundle.ts'
 
+const PACES = { stepBytes: 1_000, silenceMs: 3_000, patienceMs: 3_000 }
 const never = new AbortController().signal
 
 interface Setting {
@@ -46,7 +47,7 @@ async function open(folder: string, cacheBytes: number): Promise<Setting> {
     return Promise.resolve(Readable.toWeb(Readable.from([found.packed])) as ReadableStream<Uint8Array>)
   }
   const rest = { bundle }
-  const options = { folder: path.join(folder, 'bundles'), cacheBytes, rest, log: aLog().log, deadlineMs: 3_000 }
+  const options = { folder: path.join(folder, 'bundles'), cacheBytes, rest, log: aLog().log, paces: PACES }
   return { bundles: await createBundles(options), folder, fetched, served, troubles }
 }
 
@@ -157,7 +158,7 @@ bundlesTest('a run that does not want it any more does not wait for it', async (
   const unwanted = new AbortController()
   const holding = setting.bundles.hold(await aBundle({}), unwanted.signal)
   unwanted.abort()
-  await assert.rejects(holding, /no longer wanted/)
+  await assert.rejects(holding, BundleUnwanted)
 })
 
 bundlesTest('what no run uses can be given back', async (setting) => {

@@ -8,10 +8,17 @@ import type { Credential } from './credential.ts'
 import { createPollFetch } from './poll-fetch.ts'
 import { createSilence, hearPieces } from './silence.ts'
 
+interface BundleBody {
+  /** The first byte that comes. */
+  from: number
+  body: ReadableStream<Uint8Array>
+}
+
 /** What the agent asks of the coordinator over HTTP. */
 export interface Rest {
   claims(slots: number, waitMs: number, signal: AbortSignal): Promise<Offer[]>
-  bundle(digest: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>
+  /** From this byte on; an older coordinator answers all of it. */
+  bundle(digest: string, from: number, signal: AbortSignal): Promise<BundleBody>
   /** JSON text of the records, given out as it comes. */
   journal(run: string, epoch: number, signal: AbortSignal, onBytes: (bytes: Buffer) => void): Promise<void>
   /** By name, as they are now. `token` is that of the run. */
@@ -37,11 +44,16 @@ export function createRest(url: string, credential: Credential, clock: Clock): R
       const options = { signal, deadlineMs: waitMs + POLL_SLACK_MS, headers: await headers() }
       return offersOf(await callOp({ url, fetch: pollFetch }, runnerSurface.claims, { slots, waitMs }, options))
     },
-    async bundle(digest, signal) {
-      const options = { signal, deadlineMs: BUNDLE_HEADERS_MS, headers: await headers() }
-      const response = await openOp(base, runnerSurface.bundle, { digest }, options)
-      if (!response.body) throw new Error(`The answer with bundle ${digest} has no body`)
-      return response.body
+    async bundle(digest, from, signal) {
+      const part: Record<string, string> = from > 0 ? { range: `bytes=${from}-` } : {}
+      const options = { signal, deadlineMs: BUNDLE_HEADERS_MS, headers: { ...(await headers()), ...part } }
+      const { status, body, headers: given } = await openOp(base, runnerSurface.bundle, { digest }, options)
+      if (!body) throw new Error(`The answer with bundle ${digest} has no body`)
+      if (status !== 206) return { from: 0, body }
+      const range = given.get('content-range') ?? ''
+      if (!range.startsWith(`bytes ${from}-`))
+        throw new Error(`The bundle was asked for from byte ${from} on: ${range}`)
+      return { from, body }
     },
     async journal(run, epoch, signal, onBytes) {
       const silence = createSilence(JOURNAL_SILENCE.ms, JOURNAL_SILENCE.bytes)

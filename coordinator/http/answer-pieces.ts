@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { PiecesAnswer } from '../api/call.ts'
 import { begin, end, type Outlet } from './answer.ts'
+import { type ByteRange, rangeOf } from './range.ts'
 
 /** How far a reader is trusted who takes an answer piece by piece. */
 export interface Reading {
@@ -12,19 +13,31 @@ export interface Reading {
   mayStay: () => Promise<boolean>
 }
 
+interface PiecesReading extends Reading {
+  /** Whether a part may be asked for. */
+  ranges: boolean | undefined
+}
+
 /**
  * Bytes that nobody has in memory as a whole go out piece by piece, as fast as the reader takes them. Whoever takes
  * nothing for `stallMs` is cut, and whoever may read no more.
  */
-export async function sendPieces(outlet: Outlet, answer: PiecesAnswer, reading: Reading): Promise<void> {
-  const { pieces, contentType, bytes, headers } = answer
+export async function sendPieces(outlet: Outlet, answer: PiecesAnswer, reading: PiecesReading): Promise<void> {
+  const { contentType, bytes: size, headers } = answer
   const { request, response } = outlet
+  let pieces = answer.pieces
   try {
+    // No state but one: what it is of is named by its digest.
+    const range = reading.ranges && size !== undefined ? rangeOf(request, size, '') : undefined
+    if (range) pieces = partOf(pieces, range)
+    const bytes = range ? range.last - range.first + 1 : size
     const isHead = request.method === 'HEAD'
     // Before anything is said: an error can still be answered.
     const first = isHead ? undefined : await pieces.next()
     if (response.completed) return
-    begin(outlet, 200, 'private, no-cache').header('content-type', contentType)
+    begin(outlet, range ? 206 : 200, 'private, no-cache').header('content-type', contentType)
+    if (reading.ranges) response.header('accept-ranges', 'bytes')
+    if (range) response.header('content-range', `bytes ${range.first}-${range.last}/${size}`)
     for (const [name, value] of Object.entries(headers)) response.header(name, value)
     if (!first || first.done) {
       if (bytes !== undefined) response.header('content-length', String(bytes))
@@ -34,6 +47,20 @@ export async function sendPieces(outlet: Outlet, answer: PiecesAnswer, reading: 
     await response.stream(Readable.from(cutting(all, outlet, reading)), bytes)
   } finally {
     await pieces.return()
+  }
+}
+
+/** What stands before it is made all the same, so that the maker of the pieces sees all of them. */
+async function* partOf(
+  pieces: PiecesAnswer['pieces'],
+  { first, last }: ByteRange,
+): AsyncGenerator<Uint8Array, void, void> {
+  let at = 0
+  for await (const piece of pieces) {
+    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
+    const part = bytes.subarray(Math.max(0, first - at), Math.max(0, last + 1 - at))
+    at += bytes.length
+    if (part.length > 0) yield part
   }
 }
 

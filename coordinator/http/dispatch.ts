@@ -243,7 +243,8 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
     const text = outputText(plan, answer.value, exchange.pipeline.strict)
     return sendJson(exchange, answer.status, text, row.credentials.includes('run'))
   }
-  if (value instanceof PiecesAnswer) return sendPieces(exchange, value, readingOf(exchange, plan))
+  if (value instanceof PiecesAnswer)
+    return sendPieces(exchange, value, { ...readingOf(exchange, plan), ranges: row.ranges })
   if (value instanceof FileAnswer) {
     const { stallMs } = exchange.pipeline
     return sendFile(exchange, value, { stallMs, ranges: row.ranges ?? false })

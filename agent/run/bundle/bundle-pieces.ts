@@ -86,21 +86,22 @@ class Body {
   readonly #options: PiecesOptions
   readonly #digest: string
   readonly #silence: Silence
-  /** Comes first and is there already. */
-  #known: number
+  readonly #from: number
+  /** So many bytes come first that are there already. */
+  #known = 0
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
 
   constructor(options: PiecesOptions, digest: string, from: number) {
     this.#options = options
     this.#digest = digest
-    this.#known = from
+    this.#from = from
     this.#silence = createSilence(options.paces.silenceMs, options.paces.stepBytes)
   }
 
   /** Undefined at the end. */
   async read(): Promise<Uint8Array | undefined | Broken> {
     try {
-      this.#reader ??= (await this.#options.rest.bundle(this.#digest, this.#silence.signal)).getReader()
+      this.#reader ??= await this.#open()
       for (;;) {
         const { done, value } = await this.#reader.read()
         if (done) return undefined
@@ -112,6 +113,13 @@ class Body {
     } catch (error) {
       return new Broken(this.#silence.signal.aborted ? this.#silence.signal.reason : error)
     }
+  }
+
+  async #open(): Promise<ReadableStreamDefaultReader<Uint8Array>> {
+    const { rest } = this.#options
+    const { from, body } = await rest.bundle(this.#digest, this.#from, this.#silence.signal)
+    this.#known = this.#from - from
+    return body.getReader()
   }
 
   end(): void {

@@ -34,6 +34,16 @@ export const run = () => data.length`,
   const head = await fetch(c.url + path, { method: 'HEAD', headers: { authorization } })
   assert.equal(head.headers.get('content-length'), String(bytes.length))
 
+  const part = (range: string) => fetch(c.url + path, { headers: { authorization, range } })
+  const from = 1_000_017
+  const rest = await part(`bytes=${from}-`)
+  assert.equal(rest.status, 206)
+  assert.equal(rest.headers.get('content-range'), `bytes ${from}-${bytes.length - 1}/${bytes.length}`)
+  assert.equal(rest.headers.get('content-length'), String(bytes.length - from))
+  assert.ok(Buffer.from(await rest.arrayBuffer()).equals(bytes.subarray(from)))
+  assert.ok(Buffer.from(await (await part('bytes=10-200000')).arrayBuffer()).equals(bytes.subarray(10, 200_001)))
+  assert.equal((await part(`bytes=${bytes.length}-`)).status, 416)
+
   // More than a socket takes at once: what is not read is still in the file.
   const reader = connect(Number(new URL(c.url).port), '127.0.0.1').pause()
   reader.write(`GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: ${authorization}\r\n\r\n`)

@@ -83,9 +83,10 @@ export const rows = {
     summary: 'Fetch a bundle (gzipped tar) by its SHA-256.',
     input: z.strictObject({ digest: z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hex') }),
     output: z.string(),
-    faults: ['NOT_FOUND', 'UNAVAILABLE'],
+    faults: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE', 'UNAVAILABLE'],
     success: 200,
     wire: 'bytes',
+    ranges: true,
   }),
   socket: op({
     id: 'runnerSurface.socket',

@@ -44,7 +44,10 @@ async function open(folder: string, cacheBytes: number): Promise<Setting> {
     if (trouble) return Promise.reject(trouble)
     const found = served.get(digest)
     if (!found) return Promise.reject(new ApiError('There is nothing here', { status: 404, code: 'NOT_FOUND' }))
-    return Promise.resolve(Readable.toWeb(Readable.from([found.packed])) as ReadableStream<Uint8Array>)
+    return Promise.resolve({
+      from: 0,
+      body: Readable.toWeb(Readable.from([found.packed])) as ReadableStream<Uint8Array>,
+    })
   }
   const rest = { bundle }
   const options = { folder: path.join(folder, 'bundles'), cacheBytes, rest, log: aLog().log, paces: PACES }

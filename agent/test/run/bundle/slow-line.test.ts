@@ -26,7 +26,7 @@ interface Setting {
   bundles: Bundles
   lines: Logged['lines']
   /** Requests in order: of which bundle, and what answers them. */
-  asked: { digest: string; response: ServerResponse }[]
+  asked: { digest: string; range: string | undefined; response: ServerResponse }[]
   /** A bundle of some 20 kB that the server knows nothing of. */
   large: () => Promise<Packed>
 }
@@ -36,8 +36,8 @@ function lineTest(name: string, body: (setting: Setting) => Promise<void>, paces
   test(name, async () => {
     const { folder, remove } = await aFolder()
     const asked: Setting['asked'] = []
-    const server = http.createServer(({ url = '' }, response) => {
-      asked.push({ digest: path.basename(url), response })
+    const server = http.createServer(({ url = '', headers: { range } }, response) => {
+      asked.push({ digest: path.basename(url), range, response })
       announce()
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -108,20 +108,35 @@ lineTest(
   { stepBytes: 5_000, silenceMs: 200, patienceMs: 500 },
 )
 
-lineTest('a bundle whose connection breaks off goes on where it was', async ({ bundles, asked, large, lines }) => {
-  const bundle = await large()
-  const holding = bundles.hold(bundle, never)
-  const { response } = await until('the request', () => asked[0])
-  const bytes = half(bundle, response)
-  response.socket!.end()
-  const { response: second } = await until('another request', () => asked[1])
-  second.end(bundle.packed)
-  await isThere(await holding)
-  assert.deepEqual(
-    lines.filter(({ name }) => name === 'bundle.retry').map((line) => line['bytes']),
-    [bytes],
+const ANSWERS: Record<string, (bundle: Packed, from: number, response: ServerResponse) => void> = {
+  'that answers a part': ({ packed }, from, response) =>
+    response
+      .writeHead(206, { 'content-range': `bytes ${from}-${packed.length - 1}/${packed.length}` })
+      .end(packed.subarray(from)),
+  'of before, that answers the whole': ({ packed }, _from, response) => response.end(packed),
+}
+
+for (const [coordinator, answer] of Object.entries(ANSWERS)) {
+  lineTest(
+    `a bundle whose connection breaks off goes on where it was, at a coordinator ${coordinator}`,
+    async (line) => {
+      const { bundles, asked, large, lines } = line
+      const bundle = await large()
+      const holding = bundles.hold(bundle, never)
+      const { response } = await until('the request', () => asked[0])
+      const bytes = half(bundle, response)
+      response.socket!.end()
+      const { range, response: second } = await until('another request', () => asked[1])
+      assert.equal(range, `bytes=${bytes}-`)
+      answer(bundle, bytes, second)
+      await isThere(await holding)
+      assert.deepEqual(
+        lines.filter(({ name }) => name === 'bundle.retry').map((each) => each['bytes']),
+        [bytes],
+      )
+    },
   )
-})
+}
 
 lineTest('four bundles are fetched at a time, and those that were wanted first come first', async (setting) => {
   const { bundles, asked, large } = setting

@@ -1,4 +1,4 @@
-import { inspect } from 'node:util'
+import { textForms } from './text-forms.ts'
 
 /**
  * What is shorter occurs by chance in every text: to hide it would make logs unreadable, and show by its stars where it is. Of
@@ -15,7 +15,8 @@ const TEXT_SHOWN_CHARACTERS = 10_000
 const WRAPS = [76, 64]
 
 /**
- * Everything as which a secret may turn up in a text. Longer than the secrets by about sixteen times. Undefined stands
+ * Everything as which a secret may turn up in a text. Longer than the secrets by about sixteen times, and by forty
+ * where much of them has to be escaped. Undefined stands
  * between forms that take long to make, so that something else may be done meanwhile.
  */
 export function* formsOf(secret: string): Generator<Buffer | undefined> {
@@ -66,52 +67,6 @@ function partsOf(secret: string): string[] {
 
 const shownOf = (text: string) =>
   text.length <= TEXT_SHOWN_CHARACTERS ? [text] : [text, text.slice(0, TEXT_SHOWN_CHARACTERS)]
-
-/** As written by hand, for a shell, in a URL, in JSON, and in JSON within JSON. */
-function textForms(text: string): string[] {
-  const json = JSON.stringify(text).slice(1, -1)
-  const nested = [json, unicode(json, NOT_ASCII)].flatMap(quotedForms)
-  return [text, text.replaceAll("'", String.raw`'\''`), ...urlForms(text), ...quotedForms(text), ...nested]
-}
-
-const NOT_ASCII = /[^ -~]/g
-/** What Go and Rails escape besides, as it could end a script. */
-const NOT_IN_HTML = /[^ -~]|[<>&]/g
-
-function quotedForms(text: string): string[] {
-  const json = JSON.stringify(text).slice(1, -1)
-  // Which quotes Node puts around a text depends on all of it.
-  const shown = ["'", String.raw`\'`].map((quote) => text.split("'").map(inspected).join(quote))
-  const escaped = [
-    unicode(json, NOT_ASCII),
-    unicode(json, NOT_IN_HTML),
-    unicode(json.replaceAll('/', '\\/'), NOT_ASCII),
-  ]
-  return [json, ...shown, json.replaceAll('/', '\\/'), ...escaped, ...escaped.map(upperEscapes)]
-}
-
-const inspected = (text: string) => inspect(text, { maxStringLength: null, breakLength: Infinity }).slice(1, -1)
-
-const unicode = (text: string, what: RegExp) =>
-  text.replace(what, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`)
-
-const upperEscapes = (text: string) => text.replace(/\\u[0-9a-f]{4}/g, (each) => `\\u${each.slice(2).toUpperCase()}`)
-
-function urlForms(text: string): string[] {
-  const component = encodeURIComponent(text)
-  const strict = component.replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`)
-  const forms = [component, strict, encodeURI(text), formEncoded(text), inUserinfo(text)]
-  return [...forms, ...forms.map((form) => form.replace(/%[0-9A-F]{2}/g, (each) => each.toLowerCase()))]
-}
-
-const formEncoded = (text: string) => new URLSearchParams([['', text]]).toString().slice(1)
-
-/** `https://user:secret@host`, as a URL writes it. */
-function inUserinfo(text: string): string {
-  const url = new URL('http://host')
-  url.password = text
-  return url.password
-}
 
 function byteForms(bytes: Buffer): string[] {
   const hex = bytes.toString('hex')

@@ -1,3 +1,4 @@
+import { clip } from './clip.ts'
 import { jsonText } from './json-text.ts'
 
 const STACK_CHARACTERS = 8_000
@@ -28,7 +29,8 @@ function errorsIn(isIncluded: (field: unknown) => boolean): Replacer {
 
 function factsOf(error: Error, isIncluded: (field: unknown) => boolean): Record<string, unknown> {
   const { name, message, stack, cause } = error
-  const facts: Record<string, unknown> = { name, message, stack: stack?.slice(0, STACK_CHARACTERS) }
+  const shown = typeof stack === 'string' ? clip(stack, STACK_CHARACTERS) : undefined
+  const facts: Record<string, unknown> = { name, message, stack: shown }
   for (const [field, value] of Object.entries(error)) if (isIncluded(value)) facts[field] = value
   // These two are not enumerable.
   if (cause !== undefined) facts['cause'] = cause

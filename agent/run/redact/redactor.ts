@@ -53,7 +53,7 @@ export function* buildRedactor(secrets: SecretValues): Interruptible<Redactor> {
     }
     let state = 0
     for (const [at, byte] of bytes.entries()) {
-      if (depth[state]! >= LEAST_CUT_BYTES && isMark(bytes, at)) mark(at - depth[state]!, at)
+      if (depth[state]! >= LEAST_CUT_BYTES && isCutOff(bytes, at, isCut)) mark(at - depth[state]!, at)
       state = step(state, byte)
       if (found[state] !== 0) mark(at + 1 - found[state]!, at + 1)
     }
@@ -82,6 +82,16 @@ function* formsOfAll(values: ReadonlySet<string>) {
 }
 
 const MARK = Buffer.from(CUT)
+
+/** What half a character becomes, where a cut went through it. */
+const HALF = Buffer.from('\ufffd')
+
+/** Here a text that was cut has its end, perhaps in the midst of a character. */
+function isCutOff(bytes: Buffer, at: number, isCut: boolean): boolean {
+  if (isMark(bytes, at)) return true
+  if (bytes[at] !== HALF[0] || bytes[at + 1] !== HALF[1] || bytes[at + 2] !== HALF[2]) return false
+  return isMark(bytes, at + HALF.length) || (isCut && at + HALF.length === bytes.length)
+}
 
 function isMark(bytes: Buffer, at: number): boolean {
   return bytes[at] === MARK[0] && bytes[at + 1] === MARK[1] && bytes[at + 2] === MARK[2]

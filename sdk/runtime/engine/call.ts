@@ -1,5 +1,6 @@
 import type { Completion, EntryIdentity, EntryKind, JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { WaitCall } from '../waits.ts'
+import { clip } from '../clip.ts'
 import { decodeResult, reviveError } from './codec.ts'
 import type { CallKey } from './identity.ts'
 
@@ -63,7 +64,7 @@ export function describe(call: Pick<JournalRecord, 'kind' | 'name' | 'args' | 's
 }
 
 export function callText({ kind, name, args }: Pick<JournalRecord, 'kind' | 'name' | 'args'>): string {
-  const cut = args.length <= TEXT_CHARACTERS ? args : `${args.slice(0, TEXT_CHARACTERS)}…`
+  const cut = clip(args, TEXT_CHARACTERS)
   if (kind === 'sleep') return `sleep(${cut})`
   if (kind === 'step') return `step(${JSON.stringify(name)})`
   if (kind === 'input') return `requestInput(${cut})`

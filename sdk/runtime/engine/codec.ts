@@ -1,5 +1,6 @@
 import type { JournalError } from '@windlass/shared/wire/journal.ts'
 import { DevalueError, parse, stringify } from 'devalue'
+import { clip } from '../clip.ts'
 
 const RESULT_BYTES = 1024 * 1024
 const TEXT_CHARACTERS = 10_000
@@ -67,9 +68,6 @@ export function errorOf(thrown: unknown): JournalError {
     ...(typeof stack === 'string' && { stack: clip(stack, STACK_CHARACTERS) }),
   }
 }
-
-/** By the mark an agent sees that a secret may have been cut in two. */
-const clip = (text: string, most: number) => (text.length <= most ? text : `${text.slice(0, most)}…`)
 
 function shortly(value: unknown): string {
   const text = typeof value === 'symbol' || typeof value === 'bigint' ? value.toString() : JSON.stringify(value)

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import type { ThrownError } from '@windlass/shared/wire/program.ts'
+import { clip } from '../clip.ts'
 
 export type Outcome = { returned: string } | { threw: ThrownError }
 
@@ -108,5 +109,4 @@ function shortly(thrown: unknown): string {
   return clip(inspect(thrown, { depth: 2 }), 500)
 }
 
-const clip = (text: string, most: number) => (text.length <= most ? text : `${text.slice(0, most)}…`)
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))

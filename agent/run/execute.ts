@@ -74,6 +74,7 @@ export async function execute(deps: ExecuteNeeds, agentRun: AgentRun): Promise<v
   } finally {
     // Not waited for: a fetch that nobody wants any more may take its time.
     void fetched.then((bundle) => (bundle instanceof Error ? undefined : bundle.release()))
+    void read.then(() => deps.secrets.rests(offer.run))
   }
 }
 
@@ -153,8 +154,14 @@ function endingOf({ fate, cancelled }: AgentRun, ending: Ending, hasBegun: boole
 }
 
 /** The last entry. A stale placement is forgotten by the spool, so that its last word goes nowhere. */
-function conclude({ activity, spool }: ExecuteNeeds, { offer }: AgentRun, ending: Ending, computeMs: number): void {
+function conclude(
+  { activity, secrets, spool }: ExecuteNeeds,
+  { offer }: AgentRun,
+  ending: Ending,
+  computeMs: number,
+): void {
   activity.ended(ending.how)
+  secrets.rests(offer.run)
   void spool.append(offer.run, offer.epoch, [['end', Date.now(), ending, computeMs]])
 }
 
@@ -199,7 +206,8 @@ function ofUnhidden({ redactor, forgotten }: RunSecrets, isReplay: boolean): Pro
   if (forgotten.length > 0)
     texts.push(
       `Windlass no longer hides the oldest former values of ${forgotten.join(', ')}: all that the run was given ` +
-        `has more than ${MOST_BYTES} bytes. Keep what is large elsewhere, and the key to it in the secret.`,
+        `has more than ${MOST_BYTES} bytes, or the agent had no room for those of so many waiting runs. ` +
+        'Keep what is large elsewhere, and the key to it in the secret.',
     )
   return texts.map((text) => ({ at: Date.now(), channel: 'log', type: 'log.stderr', data: { text } }))
 }

@@ -24,6 +24,8 @@ export interface Secrets {
     given: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<RunSecrets | undefined>
+  /** Nothing of the run is here now, and it may go on later. */
+  rests(run: string): void
   /** The run has ended and prints nothing any more. */
   forget(run: string): void
 }
@@ -47,9 +49,12 @@ const PASSING: readonly string[] = ['UNREACHABLE', 'BAD_ANSWER', 'SECRETS_UNAVAI
 /** A token of ten minutes ago; another one is on its way to a program that was taken back. */
 const OLD_TOKEN = 'UNAUTHENTICATED'
 
-export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE_MS): Secrets {
+export function createSecrets(
+  rest: Pick<Rest, 'secrets'>,
+  deadlineMs = DEADLINE_MS,
+  given = keepGivenSecrets(),
+): Secrets {
   const redactors = keepRedactors()
-  const given = keepGivenSecrets()
 
   async function hiding(values: RunSecrets['values'], hidden: Hidden): Promise<RunSecrets> {
     return { values, redactor: await redactors.of(hidden.values), forgotten: hidden.forgotten }
@@ -77,6 +82,7 @@ export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE
       // What the program has comes before what the next process will have: there may not be room for both.
       return hiding(values, given.add(run, values))
     },
+    rests: (run) => given.rests(run),
     forget: (run) => given.forget(run),
   }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import type { AgentRun } from '../../run/agent-run.ts'
+import { keepGivenSecrets } from '../../run/given-secrets.ts'
 import { createSecrets } from '../../run/secrets.ts'
 import { aBundle } from '../_kit/bundle.ts'
 import { linesOf } from '../_kit/fake-coordinator.ts'
@@ -67,6 +68,39 @@ test('a value that serves again is not the oldest one', async () => {
   const hidden = await secrets.read(run)
   assert.deepEqual(hidden?.forgotten, ['KEY'])
   assert.equal(hidden?.redactor.text(firstLine(first)), '***')
+})
+
+test('a former value is hidden however many other runs were given theirs meanwhile', () => {
+  const given = keepGivenSecrets()
+  given.add('run_a', { TOKEN: 'first-value' })
+  given.rests('run_a')
+  for (let n = 0; n < 5_000; n++) {
+    given.add(`run_${n}`, { TOKEN: 'first-value', OWN: `of-run-${n}` })
+    given.rests(`run_${n}`)
+  }
+  assert.deepEqual(given.add('run_a', { TOKEN: 'second-value' }), {
+    values: new Map([['TOKEN', new Set(['first-value', 'second-value'])]]),
+    forgotten: [],
+  })
+})
+
+test('without room for the values of all waiting runs the oldest are named, and none of a run in progress', () => {
+  const given = keepGivenSecrets({ heldBytes: 100_000 })
+  const own = (run: string) => ({ OWN: `${run}-${'x'.repeat(10_000)}`, SAME: 'the same value' })
+  const rotated = (run: string) => ({ OWN: `${run}-rotated`, SAME: 'the same value' })
+  given.add('busy', own('busy'))
+  const others = Array.from({ length: 20 }, (_, n) => `run_${n}`)
+  for (const run of others) {
+    given.add(run, own(run))
+    given.rests(run)
+  }
+  assert.deepEqual(given.add('run_0', rotated('run_0')).forgotten, ['OWN'])
+  assert.deepEqual(given.add('run_1', own('run_1')).forgotten, [], 'it is the value of now, and hidden')
+  assert.deepEqual(given.add('run_19', rotated('run_19')).values.get('OWN')?.size, 2)
+  const busy = given.add('busy', rotated('busy'))
+  assert.deepEqual([busy.values.get('OWN')?.size, busy.forgotten], [2, []])
+  for (const run of ['busy', ...others]) given.forget(run)
+  assert.ok(!given.has('busy') && !given.has('run_19'))
 })
 
 const WAITS = `

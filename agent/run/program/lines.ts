@@ -14,6 +14,8 @@ export interface LineSplitter {
   flush(): string[]
   /** Nothing is held back: what comes next is the beginning of a line. */
   isEmpty(): boolean
+  /** What came last may be the beginning of a secret: its rest alone would not be found. */
+  isInSecret(): boolean
   /** What comes from now on is of a process with these secrets. */
   hideWith(redactor: Redactor | undefined): void
 }
@@ -65,6 +67,7 @@ export function createLineSplitter(redactor?: Redactor, eventBytes = EVENT_DATA_
       return last === '' ? lines : [...lines, ...fitting(last, eventBytes)]
     },
     isEmpty: () => open === '' && !isInside && carried.length === 0 && !hiding?.heldBytes,
+    isInSecret: () => carried.length > 0 || Boolean(hiding?.heldBytes),
     hideWith: (next) => {
       carried = withoutSecrets(EMPTY, true)
       hiding = next?.stream()

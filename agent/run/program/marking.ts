@@ -6,8 +6,11 @@ export interface Marking {
   follow(note: NoteMark): void
   /** Frames of so many bytes were given out. */
   given(bytes: number): void
-  /** Gives out what the program would not tell again: from then on another mark is needed. */
-  add(events: ProgramEvent[]): void
+  /**
+   * Gives out what the program would not tell again: from then on another mark is needed. Nor would it tell again what
+   * is held back of a secret, and whoever heard the rest alone would show it.
+   */
+  add(events: ProgramEvent[], isInSecret?: boolean): void
 }
 
 interface Mark {
@@ -48,9 +51,10 @@ export function createMarking(stand: () => Mark, give: (events: ProgramEvent[]) 
       bytes += more
       if (isDue()) mark()
     },
-    add(events) {
-      if (events.length === 0) return
+    add(events, isInSecret = false) {
+      if (events.length === 0 && !isInSecret) return
       note?.({ ...stand(), frames: null })
+      if (events.length === 0) return
       give(events)
       mark()
     },

@@ -27,6 +27,8 @@ export interface ProgramOutput {
   frames(frames: Frame[]): void
   /** The lines that are complete with that. The program will not tell them again: whoever asked adds them. */
   raw(stream: RawStream, chunk: Buffer): ProgramEvent[]
+  /** What came last past the frames may be the beginning of a secret. */
+  isInSecret(): boolean
   /** What the agent itself has to say about the program, in its place among the rest. */
   add(events: ProgramEvent[]): void
   /** Lines that never got their line break. */
@@ -121,6 +123,11 @@ class OutputOfProgram implements ProgramOutput {
   raw(stream: RawStream, chunk: Buffer): ProgramEvent[] {
     const lines = (this.#isRawReplaying ? this.#inReplay : this.#splitters)[stream].push(chunk)
     return this.#isRawReplaying ? [] : logEvents(lines, Date.now(), stream)
+  }
+
+  isInSecret(): boolean {
+    const { stdout, stderr } = this.#splitters
+    return stdout.isInSecret() || stderr.isInSecret()
   }
 
   #eventsOfFrame(given: Frame): ProgramEvent[] {

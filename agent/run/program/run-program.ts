@@ -142,7 +142,7 @@ class Program implements RunningProgram {
         this.#output.frames(frames)
         this.#marking.given(bytesOf(frames))
       },
-      raw: (stream, chunk) => this.#marking.add(this.#output.raw(stream, chunk)),
+      raw: (stream, chunk) => this.#marking.add(this.#output.raw(stream, chunk), this.#output.isInSecret()),
       broken: (error) => this.#fail(endedByBrokenLine(error)),
     })
     if (this.#taken) return own.send({ t: 'resend', from: this.#taken.mark.frames })

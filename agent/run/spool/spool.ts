@@ -163,9 +163,9 @@ class SpoolInFiles implements Spool {
     if (!held || held.isSetBack) return
     held.nextMark = { ...mark, frames, seq: held.written + held.gathered.length }
     // Otherwise it goes along with what is gathered. A program may be silent for hours, and its agent be killed then.
-    if (frames === null || held.gathered.length > 0) return
+    if (held.gathered.length > 0 || (frames === null && typeof held.mark?.frames !== 'number')) return
     this.#unmarked.add(held)
-    this.#flushSoon(false)
+    this.#flushSoon(frames === null)
   }
 
   #flushSoon(isUrgent: boolean): void {

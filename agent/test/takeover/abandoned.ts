@@ -26,7 +26,8 @@ export async function abandoned(
   t: TestContext,
   body: string,
   { secrets, env, ...offered }: Offered,
-  beforeKill: (on: { placement: FakePlacement; pid: number; fake: FakeCoordinator }) => unknown = () => undefined,
+  beforeKill: (on: { placement: FakePlacement; pid: number; fake: FakeCoordinator; folder: string }) => unknown = () =>
+    undefined,
 ) {
   const fake = await FakeCoordinator.start()
   const { folder, remove } = await aFolder()
@@ -48,7 +49,7 @@ export async function abandoned(
   const of = (name: string) => textIn(path.join(folder, name))
   const { run } = placement.offer
   await untilPolled('it is kept', () => of('lives').includes(run) && of('spool').includes(` m ${run} `))
-  await beforeKill({ placement, pid, fake })
+  await beforeKill({ placement, pid, fake, folder })
   await first.kill('SIGKILL')
   const takeOver = async (more: Record<string, string> = {}) =>
     (next = await anAgent(fake.url, folder, { ...ofAgents, ...more }))

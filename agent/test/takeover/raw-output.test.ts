@@ -8,6 +8,7 @@ import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import type { ProgramRecord } from '../../takeover/records.ts'
 import { endAgentProcesses } from '../_kit/an-agent.ts'
 import { linesOf } from '../_kit/fake-coordinator.ts'
+import { textIn } from '../_kit/text-in.ts'
 import { abandoned } from './abandoned.ts'
 
 const isTakenBack = process.platform === 'linux' ? {} : { skip: 'without /proc nothing is taken back' }
@@ -100,4 +101,45 @@ test('one that writes without end before it can be heard is ended as lost', isTa
   const ending = await fake.ending(placement)
   assert.equal(ending.how, 'lost')
   assert.match(JSON.stringify(ending), /past its log/)
+})
+
+const SECRET = 'sk_live_4242SECRETHEAD_99TAILOFSECRET99'
+
+/** It writes a part of a line past the frames, its agent is killed, and it writes the rest. */
+async function brokenOff(t: TestContext, first: string, second: string) {
+  const shared = mkdtempSync(path.join(os.tmpdir(), 'windlass-half-'))
+  t.after(() => rmSync(shared, { recursive: true, force: true }))
+  const text = `
+    const { existsSync, writeSync } = await import('node:fs')
+    const moment = () => new Promise((go) => setTimeout(go, 10))
+    const turn = async (name) => { while (!existsSync(process.env.SHARED + name)) await moment() }
+    console.log(String(process.pid))
+    await turn('/half')
+    writeSync(1, ${first})
+    await turn('/go')
+    writeSync(1, ${second} + '\\n')
+    return null`
+  const given = { secrets: { KEY: SECRET }, variables: { SHARED: shared } }
+  const left = await abandoned(t, text, given, async ({ folder }) => {
+    writeFileSync(path.join(shared, 'half'), '')
+    // An agent that has read it and notes nothing gives no sign of that.
+    const late = performance.now() + 5_000
+    const isNoted = () => / m run_\w+ \d+ \d+ -1 /.test(textIn(path.join(folder, 'spool')))
+    await untilPolled('it is noted that not all can be told again', () => isNoted() || performance.now() > late)
+  })
+  await left.takeOver()
+  writeFileSync(path.join(shared, 'go'), '')
+  return { ...left, ending: await left.fake.ending(left.placement) }
+}
+
+test('the rest of a secret that is half written when an agent is killed is not shown', isTakenBack, async (t) => {
+  const first = "'token is ' + process.env.KEY.slice(0, 22)"
+  const { placement, ending } = await brokenOff(t, first, 'process.env.KEY.slice(22)')
+  assert.ok(!JSON.stringify(placement).includes('99TAILOFSECRET99'), JSON.stringify(linesOf(placement)))
+  assert.notEqual(ending.how, 'returned')
+})
+
+test('a program that was amid a line without a secret is taken back', isTakenBack, async (t) => {
+  const { ending } = await brokenOff(t, "'The first half of a line, '", "'and the second'")
+  assert.deepEqual(ending, RETURNED)
 })

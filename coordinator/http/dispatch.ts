@@ -77,9 +77,8 @@ export interface Pipeline {
   access: ((outlet: Outlet, answered: Answered) => void) | undefined
   open: OpenWork
   strict: boolean
-  /** How long the reader of a stream may stall. */
+  /** How long the reader of a stream may stall, and how often it is looked at whether one may read on. */
   stallMs: number
-  /** How often it is looked at whether a reader of a stream or of a long answer may read on. */
   recheckMs: number
   /** Told of answers whose request is still coming in: see `Unread`. */
   unread: { add(response: HttpResponse): void }

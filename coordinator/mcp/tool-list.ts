@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import type { Tool } from '@modelcontextprotocol/server'
 import type { ListedTool } from './table.ts'
 
 /**
  * Stands in an answer of the library for the list of tools. The list has some 170 KB and is always the same: to have it
  * printed, decoded and searched anew for each request held everybody else up for 6 ms. Nobody outside knows the name.
  */
-export const STAND_IN: Tool[] = [{ name: randomUUID(), inputSchema: { type: 'object' } }]
+export const STAND_IN: { name: string; inputSchema: { type: 'object' } }[] = [
+  { name: randomUUID(), inputSchema: { type: 'object' } },
+]
 const PRINTED = JSON.stringify(STAND_IN)
 
 /** The answer with the list, as JSON text, in place of what stands for it. */

@@ -37,5 +37,6 @@ export async function openRendezvous(folder: string, owner: number | undefined, 
     return { frames: readPipe(frames), messages: writePipe(messages) }
   })
   writeFileSync(path.join(folder, `ready.${number}`), '')
-  return { ...lines, settle: () => during(pipes, () => both.splice(0).forEach((fd) => closeSync(fd))) }
+  const close = () => both.splice(0).forEach((fd) => closeSync(fd))
+  return { ...lines, settle: () => (both.length > 0 ? during(pipes, close) : undefined) }
 }

@@ -98,7 +98,9 @@ class WatchingThread implements PipeWatch {
   }
 
   during<T>(holder: Holder, files: readonly string[], act: () => T): T {
-    const pipes = files.map((file) => identityOf(statSync(file)))
+    // Some may be gone by now.
+    const found = files.flatMap((file) => statSync(file, { throwIfNoEntry: false }) ?? [])
+    const pipes = found.map(identityOf)
     this.#tell({ begin: { ...holder, number: this.#number(), pipes } })
     try {
       return act()

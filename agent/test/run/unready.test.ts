@@ -117,7 +117,7 @@ async function saidOf(fate: Fate, hasStarted: boolean, wasTaken = false): Promis
     agentRuns: createAgentRuns(),
     processes: { fenceAt: nothing },
     takeover: { watch: nothing },
-    secrets: { forget: nothing },
+    secrets: { forget: nothing, rests: nothing },
     parking: { left: nothing },
     activity: { ended: nothing },
     spool: { append: (_run: string, _epoch: number, entries: Entry[]) => void said.push(...entries) },

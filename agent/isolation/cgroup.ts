@@ -4,8 +4,9 @@ import { pause } from '@windlass/shared/time.ts'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import { signal } from '../os/end-processes.ts'
 import { pidsIn } from './cgroup-folder.ts'
-import type { CgroupFolder, Controller } from './cgroup-folder.ts'
-import { endFileSystemsOf, STUCK_MS } from './fuse.ts'
+import type { Controller } from './cgroup-folder.ts'
+import { fileSystemsEnder, STUCK_MS } from './fuse.ts'
+import type { RunUsers } from './fuse.ts'
 
 /** The cgroup of one process and of all that descend from it: none of them can leave it. */
 export interface Cgroup {
@@ -26,27 +27,33 @@ const PROOF_MS = 5_000
 /** What a process of ours has besides the program: threads of Node, and two processes of bubblewrap. */
 export const RUNTIME_TASKS = 16
 
-export function makeCgroup(parent: CgroupFolder, name: string, limits: RunLimits): Cgroup {
-  const folder = path.join(parent.folder, name)
+export interface CgroupParts {
+  controllers: readonly Controller[]
+  limits: RunLimits
+  /** Null where runs have no users of their own. */
+  runs: RunUsers | null
+}
+
+export function makeCgroup(folder: string, { controllers, limits, runs }: CgroupParts): Cgroup {
   mkdirSync(folder)
   try {
-    for (const [file, text] of limitFiles(parent.controllers, limits)) write(path.join(folder, file), text)
+    for (const [file, text] of limitFiles(controllers, limits)) write(path.join(folder, file), text)
   } catch (error) {
     rmdirSync(folder)
     throw error
   }
-  return cgroupAt(folder)
+  return cgroupAt(folder, runs)
 }
 
 /** One that is there already. */
-export function cgroupAt(folder: string): Cgroup {
+export function cgroupAt(folder: string, runs: RunUsers | null): Cgroup {
   return {
     folder,
     procsFile: path.join(folder, 'cgroup.procs'),
     pids: () => pidsBelow(folder),
     kill: () => killCgroup(folder),
     isOutOfMemory: () => /^oom_kill [1-9]/m.test(read(folder, 'memory.events')),
-    end: () => endCgroup(folder),
+    end: () => endCgroup(folder, runs),
   }
 }
 
@@ -71,20 +78,25 @@ function write(file: string, text: string): void {
 }
 
 /** Kills all that lies below it but these. */
-export async function endCgroupsBelow(folder: string, except: readonly string[]): Promise<boolean> {
+export async function endCgroupsBelow(
+  folder: string,
+  runs: RunUsers | null,
+  except: readonly string[],
+): Promise<boolean> {
   const others = subfolders(folder).map((name) => path.join(folder, name))
-  const ended = await Promise.all(others.filter((each) => !except.includes(each)).map(endCgroup))
+  const ended = await Promise.all(others.filter((each) => !except.includes(each)).map((each) => endCgroup(each, runs)))
   return ended.every(Boolean)
 }
 
 /** Kills all that is in it and proves it empty; what lies below it too. True at once when there is no such group. */
-export async function endCgroup(folder: string): Promise<boolean> {
+export async function endCgroup(folder: string, runs: RunUsers | null): Promise<boolean> {
   const deadline = performance.now() + PROOF_MS
+  const endFileSystems = fileSystemsEnder(runs)
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 100)) {
     if (removed(folder)) return true
     killCgroup(folder)
     if (performance.now() > deadline) return false
-    if (waitMs > STUCK_MS) await endFileSystemsOf(pidsBelow(folder))
+    if (waitMs > STUCK_MS) await endFileSystems(pidsBelow(folder))
     await pause(waitMs)
   }
 }

@@ -6,6 +6,7 @@ import { childrenOf, findPids, groupMembers, numberInside, parentOf } from '../o
 import type { Cgroup } from './cgroup.ts'
 import type { Exit } from '../os/process.ts'
 import type { Command } from './command.ts'
+import type { RunUsers } from './fuse.ts'
 import type { InForce } from './probe.ts'
 import { endUids, findPidsOf } from './uids.ts'
 
@@ -42,11 +43,12 @@ export interface EnclosureParts {
   uid: number | undefined
   cgroup: Cgroup | undefined
   command: Command
+  runs: RunUsers | null
   /** What it had is free for others, unless something of it is still there. */
   onEnd: (isClean: boolean) => void
 }
 
-export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: EnclosureParts): Enclosure {
+export function makeEnclosure({ inForce, uid, cgroup, command, runs, onEnd }: EnclosureParts): Enclosure {
   const { key, effective, plan } = inForce
   const isInside = effective.level === 'bubblewrap'
   const own = isInside ? OF_BUBBLEWRAP : 1
@@ -92,7 +94,7 @@ export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: Enclosur
         pid === undefined || endGroup(pid),
         cgroup?.end() ?? true,
         // Nothing has become that user where no process could be started.
-        pid === undefined || uid === undefined || cgroup !== undefined || endUids({ first: uid, last: uid }),
+        pid === undefined || uid === undefined || cgroup !== undefined || endUids({ first: uid, last: uid }, runs),
       ])
       const isClean = gone.every(Boolean)
       onEnd(isClean)

@@ -10,6 +10,8 @@ import { fenced } from './command.ts'
 import { bubblewrapArgs, GROUP, PASSWD } from './bubblewrap.ts'
 import type { ProgramRecord } from '../takeover/records.ts'
 import { cgroupAt, endCgroup, makeCgroup } from './cgroup.ts'
+import { runUsers } from './fuse.ts'
+import type { RunUsers } from './fuse.ts'
 import type { Cgroup } from './cgroup.ts'
 import { openCgroup } from './cgroup-folder.ts'
 import type { CgroupFolder } from './cgroup-folder.ts'
@@ -99,11 +101,13 @@ class HostsIsolation implements Isolation {
   readonly cgroups: string | undefined
   readonly #options: IsolationOptions
   readonly #prepared: Prepared
+  readonly #runs: RunUsers | null
   #known: { key: string; until: number; found: Promise<InForce | Refusal> } | undefined
 
   constructor(options: IsolationOptions, prepared: Prepared) {
     this.#options = options
     this.#prepared = prepared
+    this.#runs = runUsers(options.host.uids, options.log)
     this.cgroups = 'folder' in prepared.cgroup ? prepared.cgroup.folder : undefined
   }
 
@@ -167,7 +171,7 @@ class HostsIsolation implements Isolation {
   #groupIn(parent: CgroupFolder, name: string, limits: RunLimits): Cgroup {
     const { home, host } = this.#options
     if (!existsSync(parent.folder)) openCgroup(home, host.cgroup)
-    return makeCgroup(parent, name, limits)
+    return makeCgroup(path.join(parent.folder, name), { ...parent, limits, runs: this.#runs })
   }
 
   #encloseIn(wanted: Enclosed, { uid, group }: { uid: number | undefined; group: Cgroup | undefined }): Enclosure {
@@ -184,15 +188,15 @@ class HostsIsolation implements Isolation {
     const user = { uid, group: ofRuns, setpriv }
     const fences = { procsFile: group?.procsFile, limits: plan.limits, counted, ...user, filter, bubblewrap: inner }
     const onEnd = (isClean: boolean) => this.#left(uid, inForce, isClean)
-    return makeEnclosure({ inForce, uid, cgroup: group, command: fenced(command, fences), onEnd })
+    return makeEnclosure({ inForce, uid, cgroup: group, command: fenced(command, fences), runs: this.#runs, onEnd })
   }
 
   adopt({ uid, cgroup: folder, key, effective, limits }: Room): Enclosure {
     if (uid !== undefined) this.#prepared.uids?.reserve(uid)
-    const group = folder === undefined ? undefined : cgroupAt(folder)
+    const group = folder === undefined ? undefined : cgroupAt(folder, this.#runs)
     const inForce = { key, effective, plan: { limits } }
     const onEnd = (isClean: boolean) => this.#left(uid, inForce, isClean)
-    return makeEnclosure({ inForce, uid, cgroup: group, command: NO_COMMAND, onEnd })
+    return makeEnclosure({ inForce, uid, cgroup: group, command: NO_COMMAND, runs: this.#runs, onEnd })
   }
 
   /** A user of whom something lives is nobody else's. In bubblewrap it could leave nothing outside of its workspace. */
@@ -217,7 +221,7 @@ class HostsIsolation implements Isolation {
   async close(): Promise<void> {
     const { cgroup, former } = this.#prepared
     await former?.close()
-    if ('folder' in cgroup) await endCgroup(cgroup.folder)
+    if ('folder' in cgroup) await endCgroup(cgroup.folder, this.#runs)
   }
 }
 

@@ -2,7 +2,8 @@ import { pause } from '@windlass/shared/time.ts'
 import { signal } from '../os/end-processes.ts'
 import { allPids, findAmong, findByOwner, uidsOf } from '../os/process-table.ts'
 import { runTool } from '../os/run-tool.ts'
-import { endFileSystemsOf, STUCK_MS } from './fuse.ts'
+import { fileSystemsEnder, STUCK_MS } from './fuse.ts'
+import type { RunUsers } from './fuse.ts'
 import type { UidRange } from './plan.ts'
 import { toolPath } from './tools.ts'
 
@@ -73,8 +74,8 @@ export function without({ first, last }: UidRange, uids: readonly number[]): Uid
 const PROOF_MS = 5_000
 
 /** Kills all that runs as one of these users and proves it gone. False when something is there to the end. */
-export function endUids(range: UidRange): Promise<boolean> {
-  return range.first === range.last ? endUid(range.first) : endUsersSeen(range)
+export function endUids(range: UidRange, runs: RunUsers | null): Promise<boolean> {
+  return range.first === range.last ? endUid(range.first, runs) : endUsersSeen(range, runs)
 }
 
 /**
@@ -82,8 +83,9 @@ export function endUids(range: UidRange): Promise<boolean> {
  * user's kill of all that is its own is one act of the kernel. From then on nothing new begins: there is one look at
  * everything, and what it has found is looked at until it is gone.
  */
-async function endUid(uid: number): Promise<boolean> {
+async function endUid(uid: number, runs: RunUsers | null): Promise<boolean> {
   const deadline = performance.now() + PROOF_MS
+  const endFileSystems = fileSystemsEnder(runs)
   let pids: number[] | undefined
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 100)) {
     if (pids) pids = await findAmong(pids, (pid) => isOf(pid, uid))
@@ -93,21 +95,22 @@ async function endUid(uid: number): Promise<boolean> {
     if (pids?.length === 0) return true
     if (performance.now() > deadline) return false
     if (waitMs > 2) await killAllOf(uid)
-    if (waitMs > STUCK_MS) await endFileSystemsOf(pids ?? [])
+    if (waitMs > STUCK_MS) await endFileSystems(pids ?? [])
     await pause(waitMs)
   }
 }
 
 /** For those that are seen, the same is done as for a single user. */
-async function endUsersSeen(range: UidRange): Promise<boolean> {
+async function endUsersSeen(range: UidRange, runs: RunUsers | null): Promise<boolean> {
   const deadline = performance.now() + PROOF_MS
+  const endFileSystems = fileSystemsEnder(runs)
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 100)) {
     const pids = pidsOfUids(range)
     if (pids.length === 0) return true
     if (performance.now() > deadline) return false
     for (const pid of pids) signal(pid, 'SIGKILL')
     if (waitMs > 2) await Promise.all(usersOf(pids, range).map(killAllOf))
-    if (waitMs > STUCK_MS) await endFileSystemsOf(pids)
+    if (waitMs > STUCK_MS) await endFileSystems(pids)
     await pause(waitMs)
   }
 }

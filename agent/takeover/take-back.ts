@@ -2,11 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { NOT_TAKEN_BACK } from '@windlass/shared/model/lost-reasons.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { endCgroup } from '../isolation/cgroup.ts'
-import { endUids } from '../isolation/uids.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import type { Link } from '../link/link.ts'
-import { endGroup } from '../os/end-processes.ts'
 import { sinceBootMs } from '../os/process-id.ts'
 import { ended, follow, lost, startOf, type ExecuteNeeds } from '../run/execute.ts'
 import type { HostProcess } from '../run/hosts/host-process.ts'
@@ -74,7 +71,7 @@ export async function takeBack(
     if ('ending' in ready) return await endSilent(deps, agentRun, { record, host, mark, ending: ready.ending })
     await goOn(deps, agentRun, record, { host, mark, ...ready })
   } catch (error) {
-    const isClean = await (host ? deps.processes.end(host) : endAlone(deps, record))
+    const isClean = await (host ? deps.processes.end(host) : deps.processes.endUnheard(record))
     deps.log.warn('run.not-taken-back', { run, epoch, isClean, error })
     lost(deps, agentRun, `${NOT_TAKEN_BACK}${String(error)}`)
   } finally {
@@ -83,21 +80,6 @@ export async function takeBack(
     deps.agentRuns.remove(agentRun)
     deps.takeover.gone(record.marker, record.process.pid)
   }
-}
-
-/** There are no pipes to it: nobody hears it, and nobody would fence it. */
-async function endAlone(
-  { processes }: { processes: Pick<Processes, 'forget'> },
-  { process: { pid }, cgroup, uid }: ProgramRecord,
-): Promise<boolean> {
-  const ended = await Promise.all([
-    endGroup(pid),
-    cgroup === undefined || endCgroup(cgroup),
-    uid === undefined || endUids({ first: uid, last: uid }),
-  ])
-  const isClean = ended.every(Boolean)
-  if (isClean) processes.forget(pid)
-  return isClean
 }
 
 interface Silent {

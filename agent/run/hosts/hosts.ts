@@ -145,6 +145,13 @@ export class Hosts {
     return isClean
   }
 
+  async endUnheard(record: ProgramRecord): Promise<boolean> {
+    const { pid } = record.process
+    const isClean = await this.#isolation.adopt(record).end(pid)
+    if (isClean) this.#forget(pid)
+    return isClean
+  }
+
   /** It is gone, and `isClean` says whether all of its descendants are. */
   gone(host: HostProcess, isClean: boolean): void {
     const { workspace, enclosure, rawPipes } = host
@@ -159,10 +166,10 @@ export class Hosts {
   }
 
   #forgetGroup({ pid }: HostProcess): void {
-    if (pid !== undefined) this.forget(pid)
+    if (pid !== undefined) this.#forget(pid)
   }
 
-  forget(pid: number): void {
+  #forget(pid: number): void {
     this.#awaited.delete(pid)
     this.reaper.del(pid)
   }

@@ -3,9 +3,10 @@ import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { endCgroup, endCgroupsBelow } from '../../isolation/cgroup.ts'
 import { formerCgroup } from '../../isolation/cgroup-folder.ts'
-import { endFileSystemsOf, STUCK_MS } from '../../isolation/fuse.ts'
+import { fileSystemsEnder, runUsers, STUCK_MS } from '../../isolation/fuse.ts'
+import type { RunUsers } from '../../isolation/fuse.ts'
 import { PLAIN } from '../../isolation/plan.ts'
-import type { HostIsolation, UidRange } from '../../isolation/plan.ts'
+import type { HostIsolation } from '../../isolation/plan.ts'
 import { findPrograms, type ProgramRecord } from '../../takeover/records.ts'
 import { endUids, without } from '../../isolation/uids.ts'
 import { signal } from '../../os/end-processes.ts'
@@ -26,14 +27,15 @@ export async function endLeftovers(
   isolation: HostIsolation = PLAIN,
   spared: readonly ProgramRecord[] = [],
 ): Promise<void> {
-  await endWithoutUsers(home, log, isolation.cgroup, spared)
-  if (isolation.uids) await endUsers(isolation.uids, spared)
+  const runs = runUsers(isolation.uids, log)
+  await endWithoutUsers(home, log, { setting: isolation.cgroup, runs }, spared)
+  if (runs) await endUsers(runs, spared)
 }
 
 /** Before anything is written: on a full disk they take the room that a start needs, and nobody locks users there. */
 export async function clearFormer(home: string, log: Log, cgroup: string): Promise<void> {
   const { programs } = findPrograms(path.join(home, 'lives'))
-  await endWithoutUsers(home, log, cgroup, programs)
+  await endWithoutUsers(home, log, { setting: cgroup, runs: null }, programs)
   const except = programs.map(({ workspace }) => path.basename(workspace))
   // What stays is told by whoever makes workspaces.
   await emptyWorkspaces(path.join(home, 'workspaces'), { except })
@@ -42,7 +44,7 @@ export async function clearFormer(home: string, log: Log, cgroup: string): Promi
 async function endWithoutUsers(
   home: string,
   log: Log,
-  setting: string,
+  { setting, runs }: { setting: string; runs: RunUsers | null },
   spared: readonly ProgramRecord[],
 ): Promise<void> {
   await endMarked(
@@ -51,18 +53,19 @@ async function endWithoutUsers(
     spared.map(({ process: mark }) => mark.pid),
   )
   const cgroup = formerCgroup(home, setting)
-  if (cgroup !== undefined && !(await endGroups(cgroup, spared))) throw unkillable(`those in the cgroup ${cgroup}`)
+  if (cgroup !== undefined && !(await endGroups(cgroup, runs, spared)))
+    throw unkillable(`those in the cgroup ${cgroup}`)
 }
 
-async function endGroups(cgroup: string, spared: readonly ProgramRecord[]): Promise<boolean> {
+async function endGroups(cgroup: string, runs: RunUsers | null, spared: readonly ProgramRecord[]): Promise<boolean> {
   const exempt = spared.flatMap(({ cgroup: own }) => own ?? [])
-  return exempt.length === 0 ? endCgroup(cgroup) : endCgroupsBelow(cgroup, exempt)
+  return exempt.length === 0 ? endCgroup(cgroup, runs) : endCgroupsBelow(cgroup, runs, exempt)
 }
 
-async function endUsers(uids: UidRange, spared: readonly ProgramRecord[]): Promise<void> {
+async function endUsers(runs: RunUsers, spared: readonly ProgramRecord[]): Promise<void> {
   const exempt = spared.flatMap(({ uid }) => uid ?? [])
-  const ended = await Promise.all(without(uids, exempt).map(endUids))
-  if (!ended.every(Boolean)) throw unkillable(`those of the users ${uids.first}-${uids.last}`)
+  const ended = await Promise.all(without(runs, exempt).map((each) => endUids(each, runs)))
+  if (!ended.every(Boolean)) throw unkillable(`those of the users ${runs.first}-${runs.last}`)
 }
 
 function unkillable(which: string): Error {
@@ -71,13 +74,14 @@ function unkillable(which: string): Error {
 
 async function endMarked(home: string, log: Log, spared: readonly number[]): Promise<void> {
   const deadline = performance.now() + PROOF_MS
+  const endFileSystems = fileSystemsEnder(null)
   for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 200)) {
     const pids = allPids().filter((pid) => pid !== process.pid && !spared.includes(pid) && isOurs(pid, home))
     if (pids.length === 0) return
     if (performance.now() > deadline) throw unkillable(pids.join(', '))
     log.warn('leftovers.killed', { pids })
     for (const pid of pids) signal(pid, 'SIGKILL')
-    if (waitMs > STUCK_MS) await endFileSystemsOf(pids)
+    if (waitMs > STUCK_MS) await endFileSystems(pids)
     await pause(waitMs)
   }
 }

@@ -58,8 +58,8 @@ export interface Processes {
   adopt(record: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): HostProcess & { workspace: string }
   /** Ends one that was adopted and got no run; answers whether nothing of it is left. */
   end(host: HostProcess): Promise<boolean>
-  /** Nothing is left of one that was found and not adopted. */
-  forget(pid: number): void
+  /** The same for one that was found, and to which there are no pipes: nobody hears it, and nobody would fence it. */
+  endUnheard(record: ProgramRecord): Promise<boolean>
   /** It outlives this agent by what is left of its lease. */
   keep(pid: number, isSpared: boolean): void
   leaseUntil(untilMs: number): void

@@ -213,8 +213,8 @@ class ProcessesHere implements Processes {
     return this.#hosts.end(host)
   }
 
-  forget(pid: number): void {
-    this.#hosts.forget(pid)
+  endUnheard(record: ProgramRecord): Promise<boolean> {
+    return this.#hosts.endUnheard(record)
   }
 
   keep(pid: number, isSpared: boolean): void {

@@ -39,6 +39,22 @@ async function aStuck(t: TestContext, uid: number, { home, enter = ':' }: { home
   await once(child.stdout, 'data')
 }
 
+/** One that SIGKILL does not end: it waits for a file system that is another user's, who lives. */
+async function aWaiter(t: TestContext, { owner, waiter }: { owner: number; waiter: number }) {
+  const folder = mkdtempSync(path.join(aHome(t), 'fuse-'))
+  const options = `fd=3,rootmode=40000,user_id=${owner},group_id=${owner},allow_other`
+  const serve = `setpriv ${asUser(owner).join(' ')} "$2" "$3"`
+  const ask = `setpriv ${asUser(waiter).join(' ')} stat "$1/nothing" 3<&-`
+  const mount = `exec 3<>/dev/fuse && mount -i -t fuse -o ${options} none "$1" && { ${serve} & ${ask} & wait; }`
+  const child = spawn('unshare', ['-m', 'sh', '-c', mount, 'sh', folder, process.execPath, PROGRAM], {
+    env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  t.after(() => endUids({ first: owner, last: owner }, null))
+  t.after(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+}
+
 function aHome(t: TestContext): string {
   const home = mkdtempSync(path.join(os.tmpdir(), 'windlass-fuse-'))
   chmodSync(home, 0o755)
@@ -49,15 +65,15 @@ function aHome(t: TestContext): string {
 test('a program that asks a file system of its own, which does not answer, is ended', { skip }, async (t) => {
   const { first: uid } = ofUsers().uids
   await aStuck(t, uid, { home: aHome(t) })
-  assert.equal(await endUids({ first: uid, last: uid }), true)
+  assert.equal(await endUids({ first: uid, last: uid }, null), true)
 })
 
 test('so is one in a cgroup', { skip }, async (t) => {
   const home = aHome(t)
   const parent = openCgroup(home, 'auto')
   if ('reason' in parent) return t.skip(parent.reason)
-  t.after(() => endCgroup(parent.folder))
-  const group = makeCgroup(parent, 'stuck', NO_LIMITS)
+  t.after(() => endCgroup(parent.folder, null))
+  const group = makeCgroup(path.join(parent.folder, 'stuck'), { ...parent, limits: NO_LIMITS, runs: null })
   await aStuck(t, ofUsers().uids.first, { home, enter: `echo 0 > ${group.procsFile}` })
   assert.equal(await group.end(), true)
 })
@@ -67,4 +83,23 @@ test('so is one that an earlier agent has left', { skip }, async (t) => {
   await aStuck(t, uids.first, { home })
   await endLeftovers(home, silent, { ...PLAIN, cgroup: 'off', uids })
   assert.deepEqual(pidsOfUids(uids), [])
+})
+
+test('so is one that asks the file system of another run, which lives on', { skip }, async (t) => {
+  const { uids } = ofUsers()
+  const [owner, waiter] = [uids.first + 1, uids.first + 2]
+  await aWaiter(t, { owner, waiter })
+  const ended: number[] = []
+  const runs = { ...uids, onEnded: (each: number) => void ended.push(each) }
+  assert.equal(await endUids({ first: waiter, last: waiter }, runs), true)
+  assert.deepEqual(ended, [owner])
+  assert.notDeepEqual(pidsOfUids({ first: owner, last: owner }), [])
+})
+
+test('a file system of nobody here is not ended for it', { skip }, async (t) => {
+  const { uids } = ofUsers()
+  const [owner, waiter] = [uids.first + 1, uids.last + 1]
+  await aWaiter(t, { owner: waiter, waiter: owner })
+  const runs = { ...uids, onEnded: () => assert.fail('it was ended') }
+  assert.equal(await endUids({ first: owner, last: owner }, runs), false)
 })

@@ -34,7 +34,7 @@ test('what no look sees, as it forks on and on, is killed with its user', { skip
   const exited = once(child, 'exit')
   await untilPolled('it is that user', () => uidsOf(child.pid!).includes(UID))
   mocking(t, 'opendirSync', (folder) => (folder === '/proc' ? EMPTY : undefined))
-  assert.equal(await endUids({ first: UID, last: UID }), true)
+  assert.equal(await endUids({ first: UID, last: UID }, null), true)
   assert.deepEqual(await exited, [null, 'SIGKILL'])
 })
 
@@ -108,7 +108,7 @@ async function aProcess(t: TestContext, uid: number) {
 
 test('the end of a run reads nothing of the processes of others', { skip: NEEDS_ROOT }, async (t) => {
   const { pid, read } = await aProcess(t, UID + 1)
-  assert.equal(await endUids({ first: UID + 1, last: UID + 1 }), true)
+  assert.equal(await endUids({ first: UID + 1, last: UID + 1 }, null), true)
   assert.deepEqual(
     read.filter((each) => each !== pid),
     [],

@@ -1,9 +1,11 @@
 // Asks a file system of FUSE that it serves itself, at descriptor 3, and mounted in the folder that it is given. Nobody
-// answers: SIGKILL ends the thread that would, and leaves the other one waiting in the kernel.
+// answers: SIGKILL ends the thread that would, and leaves the other one waiting in the kernel. Without a folder it only
+// serves, whoever asks.
 import { readSync, statSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 
+const [folder] = process.argv.slice(2)
 const FUSE = 3
 /** Of a request: its number, at the eighth byte. Of an answer: its length, and the number at the same place. */
 const [HEAD_BYTES, ID_AT] = [16, 8]
@@ -15,14 +17,19 @@ const [MAJOR, MINOR, MOST_WRITTEN] = [
   [20, 4096],
 ]
 
-if (isMainThread) {
-  const isServed = new Int32Array(new SharedArrayBuffer(4))
+const isServed = workerData ?? new Int32Array(new SharedArrayBuffer(4))
+
+if (folder === undefined || !isMainThread) serve()
+else {
   const server = new Worker(new URL(import.meta.url), { workerData: isServed })
   server.once('online', () => {
     Atomics.wait(isServed, 0, 0)
-    statSync(path.join(process.argv[2], 'nothing'))
+    statSync(path.join(folder, 'nothing'))
   })
-} else {
+}
+
+/** Answers the first request, which is the kernel's own, takes the next one and keeps it. */
+function serve() {
   const request = Buffer.alloc(1 << 18)
   readSync(FUSE, request)
   const answer = Buffer.alloc(HEAD_BYTES + INIT_BYTES)
@@ -30,9 +37,9 @@ if (isMainThread) {
   request.copy(answer, ID_AT, ID_AT, ID_AT + 8)
   for (const [at, value] of [MAJOR, MINOR, MOST_WRITTEN]) answer.writeUInt32LE(value, HEAD_BYTES + at)
   writeSync(FUSE, answer)
-  Atomics.store(workerData, 0, 1)
-  Atomics.notify(workerData, 0)
+  Atomics.store(isServed, 0, 1)
+  Atomics.notify(isServed, 0)
   readSync(FUSE, request)
   writeSync(1, 'asked')
-  Atomics.wait(workerData, 0, 1)
+  Atomics.wait(isServed, 0, 1)
 }

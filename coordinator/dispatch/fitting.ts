@@ -1,8 +1,11 @@
 import type { Offers } from '@windlass/shared/wire/offers.ts'
 import type { VariableSets } from '../environments/sets.ts'
 
-/** Characters of one answer, as it is printed and sent in one go. The offer that passes it is the first that waits. */
-const MOST_CHARS = 24 * 1024 * 1024
+/**
+ * Characters of one answer, as it is printed and sent in one go. The offer that passes it is the first that waits.
+ * Inputs, which are most of it, have a lower limit where they are claimed.
+ */
+const MOST_CHARS = 2 * 1024 * 1024
 /** As JSON in JSON: most of a text stays one character, and a quote becomes two. */
 const CHARS_PER_CHAR = 1.25
 
@@ -13,7 +16,7 @@ function charsAtMost(set: Readonly<Record<string, string>>): number {
 
 /**
  * How many of these offers are said in one answer, one at least, with their variables, each set once. Sets are read one
- * after the other until the answer is full: all of 256 runs may be 128 MiB.
+ * after the other until the answer is full: those of 256 runs may be 128 MiB.
  */
 export async function fittingOf(
   sets: VariableSets,

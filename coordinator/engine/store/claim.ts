@@ -46,8 +46,11 @@ export interface ClaimCandidate {
   share: number
 }
 
-/** Bytes of inputs that one claim gives out. The run that passes the limit is the last. */
-const MOST_BYTES = 16 * 1024 * 1024
+/**
+ * Bytes of inputs that one claim gives out, or one run. An agent has to read the answer and accept within the 15 s of
+ * an offer, also over a line of 1 Mbit/s; what is too much for that would be offered to it for ever.
+ */
+const MOST_BYTES = 1024 * 1024
 
 /** What is given work at present. Judged twice: where it is looked for, and again under lock. */
 export const isOpen = (sql: Sql) => sql`
@@ -117,8 +120,9 @@ const give = (sql: Sql, offerMs: number) => sql`
   -- The inputs of one claim are read, and told to an agent, in one go. What would be too much stays in the queue.
   fitting as materialized (
     select run_id, is_resume, runner_id, slots,
-           sum(bytes) over (order by is_resume desc, priority desc, position) - bytes < ${MOST_BYTES} as fits
+           sum(bytes) over line <= ${MOST_BYTES} or row_number() over line = 1 as fits
     from locked
+    window line as (order by is_resume desc, priority desc, position)
   ),
   -- An object, for the same reason as the seats of chosen pairs.
   staying as materialized (

@@ -24,7 +24,7 @@ export function runUsers(
 }
 
 /** So long has a run been stuck before file systems of others are ended for it. */
-const OTHERS_MS = 1_000
+export const OTHERS_MS = 1_000
 
 /**
  * For one who kills processes and looks again. What it returns is called with those that SIGKILL has not ended. It ends
@@ -64,7 +64,7 @@ function isAwaited(name: string): boolean {
   }
 }
 
-const MOUNT_MS = 1_000
+export const MOUNT_MS = 1_000
 let mounting: Promise<boolean> | undefined
 
 /** systemd mounts it when the machine starts; others may not. */

@@ -8,8 +8,10 @@
  */
 export const PIPE_WATCH_SCRIPT = `
 const { parentPort, workerData } = require('node:worker_threads')
-const { openSync, readFileSync, readSync, readdirSync, statSync, writeFileSync } = require('node:fs')
-const { lookMs, patienceMs, hastyMs, mostPressure } = workerData
+const { spawnSync } = require('node:child_process')
+const { opendirSync, openSync, readFileSync, readSync, readdirSync, statSync, writeFileSync } = require('node:fs')
+const { lookMs, sliceMs, patienceMs, hastyMs, mostPressure } = workerData
+const { othersMs, mountMs, mount, runs } = workerData
 /** Its number among the calls of the system. */
 const CLOSE = { x64: '3', arm64: '57' }[process.arch]
 const thread = '/proc/self/task/' + process.pid + '/'
@@ -87,21 +89,87 @@ function executedSoFar() {
 
 function tell(holder, waitedMs) {
   const { number, group, uid } = holder
+  const isFirst = !told.has(number)
   // Before it is ended, so that the agent hears of this before it hears of that.
-  if (!told.has(number)) parentPort.postMessage({ number, group, uid, waitedMs })
+  if (isFirst) parentPort.postMessage({ number, group, uid, waitedMs })
   told.add(number)
   endAll(holder)
+  // Nearly always that was enough.
+  if (uid === undefined && !isFirst) searchFor(holder)
+  if (uid !== undefined) endFileSystems(uid, waitedMs > othersMs)
 }
 
-function endAll({ group, started, uid, folder, pipes }) {
+/**
+ * One that waits for a file system of FUSE is ended by no signal, and keeps the lock: see \`fuse.ts\`. Those of its
+ * user end with it; of other runs those that somebody waits for, when that was not enough.
+ */
+function endFileSystems(uid, isLong) {
+  const folder = '/sys/fs/fuse/connections/'
+  if (!read('/proc/self/mountinfo').includes(' /sys/fs/fuse/connections '))
+    spawnSync(mount, ['-t', 'fusectl', 'fusectl', folder], { stdio: 'ignore', timeout: mountMs })
+  for (const name of attempt(() => readdirSync(folder)) ?? []) {
+    const owner = attempt(() => statSync(folder + name).uid)
+    const isOthers = isLong && owner >= runs?.first && owner <= runs?.last
+    if (owner !== uid && !(isOthers && Number(read(folder + name + '/waiting')) > 0)) continue
+    const isEnded = attempt(() => (writeFileSync(folder + name + '/abort', '1'), true))
+    if (isEnded && owner !== uid) parentPort.postMessage({ owner })
+  }
+}
+
+function endAll({ group, started, uid, folder }) {
   if (folder !== undefined) attempt(() => writeFileSync(folder + '/cgroup.kill', '1'))
   // Its number is nobody else's as long as there is anything of the group.
   const leader = startOf(group)
   if (group > 1 && (leader === undefined || leader === started)) kill(-group)
-  for (const name of attempt(() => readdirSync('/proc')) ?? []) {
-    const pid = Number(name)
-    if (!(pid > 1) || pid === process.pid) continue
-    if (uid === undefined ? hasOneOf(pid, pipes) : isOf(pid, uid)) kill(pid)
+  if (uid !== undefined) for (const pid of processes()) if (isOf(pid, uid)) kill(pid)
+}
+
+function* processes() {
+  for (const name of namesIn('/proc')) if (Number(name) > 1 && Number(name) !== process.pid) yield Number(name)
+}
+
+/** One by one: a process may have a million descriptors. */
+function* namesIn(folder) {
+  const names = attempt(() => opendirSync(folder))
+  try {
+    for (let entry; (entry = attempt(() => names?.readSync())); ) yield entry.name
+  } finally {
+    attempt(() => names?.closeSync())
+  }
+}
+
+let searching
+
+/**
+ * Who has the pipe open, of all processes that may be looked into. Thousands of them with thousands of descriptors take
+ * minutes: meanwhile the looks go on, since others may hold theirs.
+ */
+function searchFor({ pipes }) {
+  if (searching) return
+  searching = search(pipes)
+  goOn()
+}
+
+function goOn() {
+  const until = performance.now() + sliceMs
+  while (performance.now() < until)
+    if (searching.next().done) {
+      searching = undefined
+      return
+    }
+  setTimeout(goOn, 1)
+}
+
+function* search(pipes) {
+  for (const pid of processes()) {
+    yield
+    const folder = '/proc/' + pid + '/fd/'
+    for (const fd of namesIn(folder)) {
+      yield
+      if (!isOneOf(pipes, attempt(() => statSync(folder + fd)))) continue
+      kill(pid)
+      break
+    }
   }
 }
 
@@ -112,11 +180,6 @@ function startOf(pid) {
 
 function isOf(pid, uid) {
   return (/^Uid:(.*)/m.exec(read('/proc/' + pid + '/status'))?.[1] ?? '').split('\\t').includes(String(uid))
-}
-
-function hasOneOf(pid, pipes) {
-  const folder = '/proc/' + pid + '/fd/'
-  return (attempt(() => readdirSync(folder)) ?? []).some((fd) => isOneOf(pipes, attempt(() => statSync(folder + fd))))
 }
 
 function isOneOf(pipes, found) {

@@ -1,5 +1,7 @@
 import { fstatSync, statSync, type Stats } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { MOUNT_MS, OTHERS_MS, type RunUsers } from '../../isolation/fuse.ts'
+import { toolPath } from '../../isolation/tools.ts'
 import { HeldPipe } from '../program/held-pipe.ts'
 import { PIPE_WATCH_SCRIPT } from './pipe-watch-script.ts'
 
@@ -30,6 +32,10 @@ interface Holder {
 
 /** On average. A look takes a tenth of a millisecond. */
 const LOOK_MS = 400
+/** The thread has ended by a fault of ours, or for want of memory. */
+const RESTART_MS = 1_000
+/** A search goes on for so long between two looks. */
+const SLICE_MS = 20
 /** The agent stands still: so long a write may take whose memory is on a disk, which holds the lock as well. */
 const PATIENCE_MS = 700
 /** While the agent is under pressure: others of the same kind may come behind. */
@@ -40,10 +46,18 @@ const HASTY_MS = 300
  * than it does for programs that print without end: of forty of them at once on two cores, 1 % of the looks.
  */
 const MOST_PRESSURE = 12
-const OF_THREAD = { lookMs: LOOK_MS, patienceMs: PATIENCE_MS, hastyMs: HASTY_MS, mostPressure: MOST_PRESSURE }
+const OF_LOOKS = {
+  lookMs: LOOK_MS,
+  sliceMs: SLICE_MS,
+  patienceMs: PATIENCE_MS,
+  hastyMs: HASTY_MS,
+  mostPressure: MOST_PRESSURE,
+}
+const OF_FUSE = { othersMs: PATIENCE_MS + OTHERS_MS, mountMs: MOUNT_MS }
 
 interface PipeWatchOptions {
   log: (name: string, facts?: Record<string, unknown>) => void
+  runs: RunUsers | null
 }
 
 type Order = { add: Held & { descriptors: readonly number[] } } | { begin: Held } | { end: true } | { forget: number }
@@ -51,6 +65,11 @@ type Order = { add: Held & { descriptors: readonly number[] } } | { begin: Held 
 interface Held extends Holder {
   number: number
   pipes: Pick<Stats, 'dev' | 'ino'>[]
+}
+
+interface Known {
+  order: Order
+  onHeld: (error: HeldPipe) => void
 }
 
 interface Found {
@@ -69,30 +88,53 @@ const NO_WATCH: PipeWatch = { add: () => () => {}, during: (_holder, _files, act
 
 class WatchingThread implements PipeWatch {
   readonly #log: PipeWatchOptions['log']
-  readonly #thread: Worker
-  readonly #onHeld = new Map<number, (error: HeldPipe) => void>()
+  readonly #runs: RunUsers | null
+  readonly #holders = new Map<number, Known>()
+  #thread: Worker
   #numbers = 0
+  #isClosed = false
 
-  constructor({ log }: PipeWatchOptions) {
+  constructor({ log, runs }: PipeWatchOptions) {
     this.#log = log
-    this.#thread = new Worker(PIPE_WATCH_SCRIPT, {
+    this.#runs = runs
+    this.#thread = this.#start()
+  }
+
+  #start(): Worker {
+    const range = this.#runs && { first: this.#runs.first, last: this.#runs.last }
+    const thread = new Worker(PIPE_WATCH_SCRIPT, {
       eval: true,
-      workerData: OF_THREAD,
+      workerData: { ...OF_LOOKS, ...OF_FUSE, mount: toolPath('mount') ?? 'mount', runs: range },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 },
     })
-    this.#thread.on('message', (found: Found) => this.#found(found))
-    // Programs go on, and what one could do to its agent is told.
-    this.#thread.on('error', (error) => log('pipes.unwatched', { error }))
-    this.#thread.unref()
+    thread.on('message', (found: Found | { owner: number }) => {
+      if ('owner' in found) this.#runs?.onEnded(found.owner)
+      else this.#found(found)
+    })
+    thread.on('error', (error) => this.#startAgain(error))
+    thread.unref()
+    return thread
+  }
+
+  /** Programs go on meanwhile, and what one could do to its agent is told. */
+  #startAgain(error: unknown): void {
+    this.#log('pipes.unwatched', { error })
+    const timer = setTimeout(() => {
+      if (this.#isClosed) return
+      this.#thread = this.#start()
+      for (const { order } of this.#holders.values()) this.#tell(order)
+    }, RESTART_MS)
+    timer.unref()
   }
 
   add(holder: Holder, descriptors: readonly number[], onHeld: (error: HeldPipe) => void): () => void {
     const number = this.#number()
-    this.#onHeld.set(number, onHeld)
     const pipes = descriptors.map((fd) => identityOf(fstatSync(fd)))
-    this.#tell({ add: { ...holder, number, pipes, descriptors } })
+    const order = { add: { ...holder, number, pipes, descriptors } }
+    this.#holders.set(number, { order, onHeld })
+    this.#tell(order)
     return () => {
-      this.#onHeld.delete(number)
+      this.#holders.delete(number)
       this.#tell({ forget: number })
     }
   }
@@ -119,10 +161,11 @@ class WatchingThread implements PipeWatch {
 
   #found({ number, group, uid, waitedMs }: Found): void {
     this.#log('process.held-pipe', { pid: group, ...(uid !== undefined && { uid }), waitedMs: Math.round(waitedMs) })
-    this.#onHeld.get(number)?.(new HeldPipe(waitedMs))
+    this.#holders.get(number)?.onHeld(new HeldPipe(waitedMs))
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     await this.#thread.terminate()
   }
 }

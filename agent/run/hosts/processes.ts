@@ -1,6 +1,7 @@
 import fs from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
+import { runUsers } from '../../isolation/fuse.ts'
 import { createIsolation, type Isolation } from '../../isolation/isolation.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { InForce, Refusal } from '../../isolation/probe.ts'
@@ -89,7 +90,7 @@ class ProcessesHere implements Processes {
     this.#options = options
     this.#isolation = found.isolation
     this.#latest = found.latest
-    const watch = watchPipes({ log })
+    const watch = watchPipes({ log, runs: runUsers(options.isolation?.uids ?? null, log) })
     const hosts = new Hosts({ ...options, log, pipes: found.pipes, watch }, files, found.isolation)
     const discard = (host: HostProcess) => hosts.discard(host)
     this.#hosts = hosts

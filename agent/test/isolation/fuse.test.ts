@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import test from 'node:test'
@@ -12,25 +12,20 @@ import { openCgroup } from '../../isolation/cgroup-folder.ts'
 import { NO_LIMITS, PLAIN } from '../../isolation/plan.ts'
 import { asUser, endUids, pidsOfUids } from '../../isolation/uids.ts'
 import { endLeftovers } from '../../run/hosts/leftovers.ts'
-import { NEEDS_ROOT, ofUsers } from './requirements.ts'
+import { NEEDS_FUSE, withFileSystem } from './file-systems.ts'
+import { ofUsers } from './requirements.ts'
 
 const PROGRAM = path.join(import.meta.dirname, '../programs/asks-itself-over-fuse.mjs')
 const silent = createLog({}, 'error', { write: () => {} })
 
-const mayHaveNamespaces = spawnSync('unshare', ['-Urm', 'true']).status === 0
-const skip =
-  NEEDS_ROOT ||
-  (!existsSync('/dev/fuse') && 'it needs /dev/fuse') ||
-  (!mayHaveNamespaces && 'it needs user namespaces for everybody')
+const skip = NEEDS_FUSE
 
 /** A process of this user that SIGKILL does not end, in a folder of its own; `enter` is a piece of shell. */
 async function aStuck(t: TestContext, uid: number, { home, enter = ':' }: { home: string; enter?: string }) {
   const folder = mkdtempSync(path.join(home, 'fuse-'))
   chownSync(folder, uid, uid)
-  const options = 'fd=3,rootmode=40000,user_id=0,group_id=0'
-  const mount = `exec 3<>/dev/fuse && mount -i -t fuse -o ${options} none "$1" && exec "$2" "$3" "$1"`
-  const command = ['setpriv', ...asUser(uid), 'unshare', '-Urm', 'sh', '-c', mount, 'sh', folder]
-  const child = spawn('sh', ['-c', `${enter}; exec "$@"`, 'sh', ...command, process.execPath, PROGRAM], {
+  const command = withFileSystem(uid, folder, [process.execPath, PROGRAM, folder])
+  const child = spawn('sh', ['-c', `${enter}; exec "$@"`, 'sh', ...command], {
     cwd: folder,
     env: { PATH: process.env.PATH },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -10,9 +10,10 @@ import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { asUser } from '../../../isolation/uids.ts'
 import { makePipes } from '../../../os/named-pipes.ts'
 import { watchPipes } from '../../../run/hosts/pipe-watch.ts'
+import { guardFileSystems, NEEDS_FUSE, withFileSystem } from '../../isolation/file-systems.ts'
 import { NEEDS_ROOT, ofUsers } from '../../isolation/requirements.ts'
 import { aStage } from '../programs.ts'
-import { HOLDS_PIPE, LAST_S, NEEDS_PERL_AND_SPLICE as skip, SPLICE } from './holding.ts'
+import { HOLDS_PIPE, HOLDS_PIPE_OVER_FUSE, LAST_S, NEEDS_PERL_AND_SPLICE as skip, SPLICE } from './holding.ts'
 
 const ATTACKS = {
   'holds the pipe of its stdout': { into: 1 },
@@ -34,25 +35,30 @@ const { O_NONBLOCK, O_RDONLY, O_RDWR } = constants
 /** No process has it. */
 const NO_GROUP = 2 ** 22
 
-/** A pipe whose lock is held by a process, and whoever watches; `ourEnd` is open. */
-async function aHeldPipe(t: TestContext, uid?: number) {
+/** A named pipe, and our end of it. */
+async function aPipe(t: TestContext, uid?: number) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-held-'))
+  t.after(() => rmSync(folder, { recursive: true }))
   chmodSync(folder, 0o755)
   const file = path.join(folder, 'pipe')
   await makePipes([file])
   if (uid !== undefined) chownSync(file, uid, uid)
-  const ourEnd = openSync(file, O_RDWR | O_NONBLOCK)
+  return { folder, file, ourEnd: openSync(file, O_RDWR | O_NONBLOCK) }
+}
+
+/** A pipe whose lock is held by a process, and whoever watches; `ourEnd` is open. */
+async function aHeldPipe(t: TestContext, uid?: number) {
+  const { file, ourEnd } = await aPipe(t, uid)
   const command = ['perl', '-e', HOLDS_PIPE, '1', '0', file]
   const [name, ...args] = uid === undefined ? command : ['setpriv', ...asUser(uid), ...command]
   const holder = spawn(name!, args, { stdio: ['ignore', 'ignore', 'inherit'] })
   const ended = once(holder, 'exit')
   const logged: string[] = []
-  const watch = watchPipes({ log: (event) => void logged.push(event) })
+  const watch = watchPipes({ log: (event) => void logged.push(event), runs: null })
   t.after(async () => {
     holder.kill('SIGKILL')
     await ended
     await watch.close()
-    rmSync(folder, { recursive: true })
   })
   await untilPolled('it waits for the socket', () => {
     const [call, stat] = ['syscall', 'stat'].map((name) => readFileSync(`/proc/${holder.pid}/${name}`, 'utf8'))
@@ -86,3 +92,25 @@ for (const whose of ['of the same user', 'of a user of its own'] as const)
       assert.deepEqual(logged, ['process.held-pipe'])
     },
   )
+
+test(
+  'one whose holder waits for a file system of its own is free again as well',
+  { skip: skip || NEEDS_FUSE },
+  async (t) => {
+    const uid = ofUsers().uids.first
+    const { folder, file, ourEnd } = await aPipe(t, uid)
+    const mounted = mkdtempSync(path.join(folder, 'fuse-'))
+    chownSync(mounted, uid, uid)
+    const [name, ...args] = withFileSystem(uid, mounted, ['perl', '-e', HOLDS_PIPE_OVER_FUSE, mounted, file])
+    const holder = spawn(name!, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+    const ended = once(holder, 'exit')
+    const wasGuarded = guardFileSystems(t, uid, path.join(folder, 'guarded'))
+    const watch = watchPipes({ log: () => {}, runs: null })
+    t.after(() => watch.close())
+    watch.add({ group: NO_GROUP, uid, folder: undefined }, [ourEnd], () => {})
+    await once(holder.stderr, 'data')
+    closeSync(ourEnd)
+    assert.deepEqual(await ended, killed)
+    assert.equal(wasGuarded(), false)
+  },
+)

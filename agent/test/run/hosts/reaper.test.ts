@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
 import { sinceBootMs } from '../../../os/process-id.ts'
 import { MARKER } from '../../../os/environment.ts'
 import { REAPER_SCRIPT } from '../../../run/hosts/reaper-script.ts'
 import { isAlive } from '../programs.ts'
-import { NEEDS_ROOT } from '../../isolation/requirements.ts'
+import { guardFileSystems, NEEDS_FUSE, withFileSystem } from '../../isolation/file-systems.ts'
+import { NEEDS_ROOT, ofUsers } from '../../isolation/requirements.ts'
 
 async function aMarked(t: TestContext, uid?: number): Promise<number> {
   const env = { PATH: '/usr/bin:/bin', [MARKER]: 'reaper-test.1' }
@@ -44,4 +48,30 @@ test('one whose agent is killed at once guards what it was given, until the leas
   await once(reaper, 'exit')
   assert.ok(sinceBootMs() >= until * 1000, 'it lives until then')
   assert.equal(await isAlive(found), false)
+})
+
+const ASKS_ITSELF = path.join(import.meta.dirname, '../../programs/asks-itself-over-fuse.mjs')
+
+test('a program that waits for a file system of its own ends with its agent', { skip: NEEDS_FUSE }, async (t) => {
+  const { first, last } = ofUsers().uids
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-reaper-'))
+  chmodSync(folder, 0o755)
+  t.after(() => rmSync(folder, { recursive: true }))
+  const mounted = path.join(folder, 'mounted')
+  mkdirSync(mounted)
+  chownSync(mounted, first, first)
+  const [name, ...args] = withFileSystem(first, mounted, [process.execPath, ASKS_ITSELF, mounted])
+  const program = spawn(name!, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(program, 'exit')
+  const wasGuarded = guardFileSystems(t, first, path.join(folder, 'guarded'))
+  await once(program.stdout, 'data')
+  const range = [String(first), String(last)]
+  const reaper = spawn('/bin/sh', ['-c', REAPER_SCRIPT, 'reaper', `${MARKER}=no-test`, '', ...range], {
+    env: { PATH: '/usr/bin:/bin' },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  reaper.stdin.end()
+  assert.deepEqual(await ended, [null, 'SIGKILL'])
+  assert.equal(wasGuarded(), false)
+  await once(reaper, 'exit')
 })

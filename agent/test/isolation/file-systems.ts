@@ -1,0 +1,34 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import type { TestContext } from 'node:test'
+import { asUser } from '../../isolation/uids.ts'
+import { NEEDS_ROOT } from './requirements.ts'
+
+const mayHaveNamespaces = spawnSync('unshare', ['-Urm', 'true']).status === 0
+
+/** Why a test of file systems of FUSE that programs make cannot be had here; false where it can. */
+export const NEEDS_FUSE =
+  NEEDS_ROOT ||
+  (!existsSync('/dev/fuse') && 'it needs /dev/fuse') ||
+  (!mayHaveNamespaces && 'it needs user namespaces for everybody')
+
+/** Of this user, with a file system of FUSE in that folder: its descriptor 3 serves it. */
+export function withFileSystem(uid: number, folder: string, command: readonly string[]): string[] {
+  const options = 'fd=3,rootmode=40000,user_id=0,group_id=0'
+  const mount = `exec 3<>/dev/fuse && mount -i -t fuse -o ${options} none "$0" && exec "$@"`
+  return ['setpriv', ...asUser(uid), 'unshare', '-Urm', 'sh', '-c', mount, folder, ...command]
+}
+
+const GUARD_S = 30
+
+/**
+ * Ends the file systems of that user after a while: else what fails here would wait for ever. Answers whether it did;
+ * `mark` is a file that is not there yet.
+ */
+export function guardFileSystems(t: TestContext, uid: number, mark: string): () => boolean {
+  const abort = `[ "$(stat -c %u "$each")" != ${uid} ] || echo 1 > "$each/abort"`
+  const script = `sleep ${GUARD_S}; : > "$0"; for each in /sys/fs/fuse/connections/*; do ${abort}; done`
+  const guard = spawn('sh', ['-c', script, mark], { stdio: 'ignore', detached: true })
+  t.after(() => existsSync(mark) || process.kill(-guard.pid!, 'SIGKILL'))
+  return () => existsSync(mark)
+}

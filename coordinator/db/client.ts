@@ -68,6 +68,9 @@ export function openDatabase({ url, max = 10, log, statementTimeoutMs = 30_000 }
       // A coordinator that hangs inside a transaction, or whose host is gone, keeps its rows locked for everybody. Less
       // than others wait for a lock, and far less than a lease.
       idle_in_transaction_session_timeout: 8_000,
+      // The same while the server waits for it to take an answer, where no other limit holds. It counts over TCP only;
+      // on the same machine the supervisor ends a coordinator that stands still.
+      tcp_user_timeout: 20_000,
       // Our statements name rows by their keys. While the hot tables grow from nothing, or just after a restore, the planner
       // has no statistics and reads them whole to hash them: a claim of 250 runs took 27 ms in place of 4.
       // A plan for the arrays at hand is no better than the general one, and costs a millisecond each time.

@@ -6,6 +6,7 @@ import { unnest } from '../../db/unnest.ts'
 import type { Tick } from './new-runs.ts'
 import { tellOrgs } from '../../events/store.ts'
 import type { Pair } from '../../matching/candidate.ts'
+import { type Told, TOLD_BYTES, withInputs } from './claimed-inputs.ts'
 
 /** A run that has just been given to a runner. */
 export interface Claimed {
@@ -120,7 +121,8 @@ const give = (sql: Sql, offerMs: number) => sql`
   -- The inputs of one claim are read, and told to an agent, in one go. What would be too much stays in the queue.
   fitting as materialized (
     select run_id, is_resume, runner_id, slots,
-           sum(bytes) over line <= ${MOST_BYTES} or row_number() over line = 1 as fits
+           sum(bytes) over line <= ${MOST_BYTES} or row_number() over line = 1 as fits,
+           sum(bytes) over line <= ${TOLD_BYTES} as is_told
     from locked
     window line as (order by is_resume desc, priority desc, position)
   ),
@@ -137,7 +139,7 @@ const give = (sql: Sql, offerMs: number) => sql`
     where run_id = any(array(select run_id from next)) and not (select run_ids from staying) ? run_id
   ),
   given as (
-    select run_id, is_resume, slots,
+    select run_id, is_resume, slots, is_told,
            coalesce(runner_id, (select runners from seats)[row_number() over ()]) as runner_id
     from fitting
     where fits
@@ -165,8 +167,8 @@ const give = (sql: Sql, offerMs: number) => sql`
     returning runs.id as run_id, runs.runner_id, runs.org_id, runs.version_id, runs.attempt, runs.epoch, runs.cursor,
               runs.environment, runs.trigger_kind, runs.trigger_id, runs.trigger_actor, runs.tick, runs.tick_at,
               runs.tick_late,
-              runs.variable_set_id, runs.input, given.is_resume, given.slots, runs.entries,
-              runs.forgotten_entries, runs.active_ms
+              runs.variable_set_id, case when given.is_told then runs.input end as input, given.is_resume,
+              given.slots, runs.entries, runs.forgotten_entries, runs.active_ms
   ),
   placed as (
     insert into placements (run_id, runner_id, epoch, slots, lease_expires_at)
@@ -209,7 +211,7 @@ export async function claimPlain(
   { candidates, most, floor = 0 }: { candidates: readonly ClaimCandidate[]; most: number; floor?: number },
   offerMs: number,
 ): Promise<Plain> {
-  const rows = await db<(Claimed & Pick<Plain, 'isMixed' | 'isMissed' | 'isCut'>)[]>`
+  const rows = await db<(Told & Pick<Plain, 'isMixed' | 'isMissed' | 'isCut'>)[]>`
     with mixed as materialized (
       select exists (
         select from run_queue where pool_id = ${poolId} and needs > '' and position >= ${floor}
@@ -257,7 +259,10 @@ export async function claimPlain(
     left join answer on true`
   const [first] = rows
   return {
-    claimed: rows.filter(({ runId }) => (runId as RunId | null) !== null),
+    claimed: await withInputs(
+      db,
+      rows.filter(({ runId }) => (runId as RunId | null) !== null),
+    ),
     isMixed: first?.isMixed === true,
     isMissed: first?.isMissed === true,
     isCut: first?.isCut === true,
@@ -267,7 +272,7 @@ export async function claimPlain(
 /** Gives runs to the runners that were chosen for them, as far as they are still there and the runners still open. */
 export async function claimPairs(db: Db, poolId: PoolId, pairs: readonly Pair[], offerMs: number): Promise<Claimed[]> {
   const runners = [...new Set(pairs.map(({ runnerId }) => runnerId))]
-  return db<Claimed[]>`
+  const rows = await db<Told[]>`
     with ${demands(db, poolId)},
     candidates as materialized (
       select t.runner_id, 0 as share, t.n
@@ -291,4 +296,5 @@ export async function claimPairs(db: Db, poolId: PoolId, pairs: readonly Pair[],
     ),
     ${give(db, offerMs)}
     select * from answer`
+  return withInputs(db, rows)
 }

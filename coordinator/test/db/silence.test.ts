@@ -1,12 +1,11 @@
 // The database's machine vanishes: connections stay open, and nothing comes any more. New ones work at once.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { after, before, test, type TestContext } from 'node:test'
 import { type Db, isConnectionLoss, openDatabase, openPgPool } from '../../db/client.ts'
 import { testDatabase } from '../_kit/database.ts'
 import { log } from '../_kit/embedded-home.ts'
 import { untilPolled } from '../_kit/until.ts'
+import { aWay } from '../_kit/way.ts'
 
 const STATEMENT_MS = 3000
 
@@ -21,41 +20,6 @@ after(async () => {
   way.close()
   await database.close()
 })
-
-/** A way to the database over TCP that can fall silent. */
-async function aWay(url: string) {
-  const to = new URL(url)
-  const folder = to.searchParams.get('host')
-  const target = folder
-    ? { path: `${folder}/.s.PGSQL.${to.port || '5432'}` }
-    : { host: to.hostname, port: Number(to.port || '5432') }
-  const open = new Set<[Socket, Socket]>()
-  const server = createServer((near) => {
-    const far = connect(target)
-    open.add([near, far])
-    near.pipe(far).pipe(near)
-    for (const socket of [near, far]) socket.on('error', () => socket.destroy())
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  to.searchParams.delete('host')
-  to.hostname = '127.0.0.1'
-  to.port = String((server.address() as AddressInfo).port)
-  return {
-    url: to.href,
-    /** What is open now says nothing any more, and takes nothing. */
-    vanish() {
-      for (const [near, far] of open) {
-        near.unpipe(far)
-        far.unpipe(near)
-      }
-    },
-    close() {
-      server.close()
-      for (const pair of open) for (const socket of pair) socket.destroy()
-    },
-  }
-}
 
 function aPool(t: TestContext, max = 1) {
   const pool = openDatabase({ url: way.url, max, log, statementTimeoutMs: STATEMENT_MS })

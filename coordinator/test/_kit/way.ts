@@ -1,0 +1,41 @@
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+
+/** A way to the database over TCP that can fall silent. */
+export async function aWay(url: string) {
+  const to = new URL(url)
+  const folder = to.searchParams.get('host')
+  const target = folder
+    ? { path: `${folder}/.s.PGSQL.${to.port || '5432'}` }
+    : { host: to.hostname, port: Number(to.port || '5432') }
+  const open = new Set<[Socket, Socket]>()
+  const server = createServer((near) => {
+    const far = connect(target)
+    open.add([near, far])
+    near.pipe(far).pipe(near)
+    for (const socket of [near, far]) socket.on('error', () => socket.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  to.searchParams.delete('host')
+  to.hostname = '127.0.0.1'
+  to.port = String((server.address() as AddressInfo).port)
+  return {
+    url: to.href,
+    /** What is open now says nothing any more, and takes nothing. */
+    vanish() {
+      for (const [near, far] of open) {
+        near.unpipe(far)
+        far.unpipe(near)
+      }
+    },
+    /** What is open now takes no answer any more. */
+    standStill() {
+      for (const [near, far] of open) far.unpipe(near).pause()
+    },
+    close() {
+      server.close()
+      for (const pair of open) for (const socket of pair) socket.destroy()
+    },
+  }
+}

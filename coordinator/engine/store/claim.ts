@@ -6,7 +6,7 @@ import { unnest } from '../../db/unnest.ts'
 import type { Tick } from './new-runs.ts'
 import { tellOrgs } from '../../events/store.ts'
 import type { Pair } from '../../matching/candidate.ts'
-import { type Told, TOLD_BYTES, withInputs } from './claimed-inputs.ts'
+import { INLINE_INPUT_BYTES, withInputs } from './claimed-inputs.ts'
 
 /** A run that has just been given to a runner. */
 export interface Claimed {
@@ -37,6 +37,9 @@ export interface Claimed {
   /** What this attempt has computed so far, in milliseconds. */
   activeMs: number
 }
+
+/** A large input is read when the claim has committed. */
+type ClaimRow = Omit<Claimed, 'input'> & { input: string | null }
 
 /** A runner that asks for work. */
 export interface ClaimCandidate {
@@ -120,9 +123,8 @@ const give = (sql: Sql, offerMs: number) => sql`
   ),
   -- The inputs of one claim are read, and told to an agent, in one go. What would be too much stays in the queue.
   fitting as materialized (
-    select run_id, is_resume, runner_id, slots,
-           sum(bytes) over line <= ${MOST_BYTES} or row_number() over line = 1 as fits,
-           sum(bytes) over line <= ${TOLD_BYTES} as is_told
+    select run_id, is_resume, runner_id, slots, sum(bytes) over line <= ${INLINE_INPUT_BYTES} as is_inline,
+           sum(bytes) over line <= ${MOST_BYTES} or row_number() over line = 1 as fits
     from locked
     window line as (order by is_resume desc, priority desc, position)
   ),
@@ -139,7 +141,7 @@ const give = (sql: Sql, offerMs: number) => sql`
     where run_id = any(array(select run_id from next)) and not (select run_ids from staying) ? run_id
   ),
   given as (
-    select run_id, is_resume, slots, is_told,
+    select run_id, is_resume, slots, is_inline,
            coalesce(runner_id, (select runners from seats)[row_number() over ()]) as runner_id
     from fitting
     where fits
@@ -167,7 +169,7 @@ const give = (sql: Sql, offerMs: number) => sql`
     returning runs.id as run_id, runs.runner_id, runs.org_id, runs.version_id, runs.attempt, runs.epoch, runs.cursor,
               runs.environment, runs.trigger_kind, runs.trigger_id, runs.trigger_actor, runs.tick, runs.tick_at,
               runs.tick_late,
-              runs.variable_set_id, case when given.is_told then runs.input end as input, given.is_resume,
+              runs.variable_set_id, case when given.is_inline then runs.input end as input, given.is_resume,
               given.slots, runs.entries, runs.forgotten_entries, runs.active_ms
   ),
   placed as (
@@ -211,7 +213,7 @@ export async function claimPlain(
   { candidates, most, floor = 0 }: { candidates: readonly ClaimCandidate[]; most: number; floor?: number },
   offerMs: number,
 ): Promise<Plain> {
-  const rows = await db<(Told & Pick<Plain, 'isMixed' | 'isMissed' | 'isCut'>)[]>`
+  const rows = await db<(ClaimRow & Pick<Plain, 'isMixed' | 'isMissed' | 'isCut'>)[]>`
     with mixed as materialized (
       select exists (
         select from run_queue where pool_id = ${poolId} and needs > '' and position >= ${floor}
@@ -258,11 +260,9 @@ export async function claimPlain(
     from mixed m
     left join answer on true`
   const [first] = rows
+  const claimed = rows.filter(({ runId }) => (runId as RunId | null) !== null)
   return {
-    claimed: await withInputs(
-      db,
-      rows.filter(({ runId }) => (runId as RunId | null) !== null),
-    ),
+    claimed: await withInputs(db, claimed),
     isMixed: first?.isMixed === true,
     isMissed: first?.isMissed === true,
     isCut: first?.isCut === true,
@@ -272,7 +272,7 @@ export async function claimPlain(
 /** Gives runs to the runners that were chosen for them, as far as they are still there and the runners still open. */
 export async function claimPairs(db: Db, poolId: PoolId, pairs: readonly Pair[], offerMs: number): Promise<Claimed[]> {
   const runners = [...new Set(pairs.map(({ runnerId }) => runnerId))]
-  const rows = await db<Told[]>`
+  const rows = await db<ClaimRow[]>`
     with ${demands(db, poolId)},
     candidates as materialized (
       select t.runner_id, 0 as share, t.n

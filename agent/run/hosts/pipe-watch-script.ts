@@ -88,14 +88,18 @@ function executedSoFar() {
 }
 
 function tell(holder, waitedMs) {
+  const isFirst = !told.has(holder.number)
+  endWhole(holder, waitedMs)
+  // Nearly always that was enough.
+  if (!isFirst) searchFor(holder, waitedMs)
+}
+
+function endWhole(holder, waitedMs) {
   const { number, group, uid } = holder
-  const isFirst = !told.has(number)
   // Before it is ended, so that the agent hears of this before it hears of that.
-  if (isFirst) parentPort.postMessage({ number, group, uid, waitedMs })
+  if (!told.has(number)) parentPort.postMessage({ number, group, uid, waitedMs })
   told.add(number)
   endAll(holder)
-  // Nearly always that was enough.
-  if (uid === undefined && !isFirst) searchFor(holder)
   if (uid !== undefined) endFileSystems(uid, waitedMs > othersMs)
 }
 
@@ -141,12 +145,12 @@ function* namesIn(folder) {
 let searching
 
 /**
- * Who has the pipe open, of all processes that may be looked into. Thousands of them with thousands of descriptors take
- * minutes: meanwhile the looks go on, since others may hold theirs.
+ * Who has the pipe open, of all processes that may be looked into: a program may have handed it to another run.
+ * Thousands with thousands of descriptors take minutes: meanwhile the looks go on, since others may hold theirs.
  */
-function searchFor({ pipes }) {
+function searchFor({ pipes }, waitedMs) {
   if (searching) return
-  searching = search(pipes)
+  searching = search(pipes, waitedMs)
   goOn()
 }
 
@@ -160,14 +164,16 @@ function goOn() {
   setTimeout(goOn, 1)
 }
 
-function* search(pipes) {
+function* search(pipes, waitedMs) {
   for (const pid of processes()) {
     yield
     const folder = '/proc/' + pid + '/fd/'
     for (const fd of namesIn(folder)) {
       yield
       if (!isOneOf(pipes, attempt(() => statSync(folder + fd)))) continue
-      kill(pid)
+      const run = [...holders.values()].find(({ uid }) => uid !== undefined && isOf(pid, uid))
+      if (run) endWhole(run, waitedMs)
+      else kill(pid)
       break
     }
   }

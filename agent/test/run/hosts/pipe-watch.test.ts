@@ -77,6 +77,17 @@ test('one that an agent is about to open is free again when its holder is ended'
   for (const each of [fd, ourEnd]) closeSync(each)
 })
 
+test('one that was handed to another run is free again when that is ended', { skip: skip || NEEDS_ROOT }, async (t) => {
+  const { first, last } = ofUsers().uids
+  const { ourEnd, ended, watch } = await aHeldPipe(t, first)
+  const heard = Promise.withResolvers<string>()
+  watch.add({ group: NO_GROUP, uid: last, folder: undefined }, [ourEnd], () => {})
+  watch.add({ group: NO_GROUP, uid: first, folder: undefined }, [], ({ name }) => heard.resolve(name))
+  closeSync(ourEnd)
+  assert.deepEqual(await ended, killed)
+  assert.equal(await heard.promise, 'HeldPipe')
+})
+
 for (const whose of ['of the same user', 'of a user of its own'] as const)
   test(
     `one that an agent closes is free again when its holder is ended, ${whose}`,

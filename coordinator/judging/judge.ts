@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Log } from '@windlass/shared/log.ts'
 import type { JsonSchema } from '../workflows/json-schema.ts'
+import { turnInLine } from '../slices.ts'
 import { createToolPool, type Held, type Outcome } from '../tools/pool.ts'
 import { createBudget } from './budget.ts'
 import { type Check, compile } from './compile.ts'
@@ -70,8 +71,10 @@ const HELD_SCHEMAS = 200
  * may have had a bad moment, and what another org had judged before may have left something behind.
  */
 const TRIES = 2
-/** Steps of applying a schema that are done at once: some milliseconds. */
-const MOST_STEPS = 1e6
+/** Steps of applying a schema that are done here: some milliseconds, 25 where a union tries 150 shapes in vain. */
+const MOST_STEPS = 2e5
+/** Values that may take more, half a millisecond, are judged in turns: many requests may begin in one of the loop. */
+const STEPS_OF_TURN = 2e4
 const MOST_VERDICTS = 500
 /** Time for which a value that took too long is not tried again: who gave up waiting for its verdict asks once more. */
 const SLOW_FRESH_MS = 60_000
@@ -161,6 +164,7 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
       const check = checkHere(schema, ask.org, value.text.length)
       const judged = () => inProcess(schema, { text: value.text, root: ask.root }, { ...ask, compileMs: COMPILE_MS })
       if (!check) return slowInputs(schema, value.text, ask, judged)
+      if (schema.paths! * value.text.length > STEPS_OF_TURN) await turnInLine()
       const invalid = check('parsed' in value ? value.parsed : JSON.parse(value.text), ask.root)
       return invalid ? { is: 'misfit', invalid } : { is: 'fits' }
     },

@@ -5,11 +5,11 @@ import type { Db } from '../db/client.ts'
 import { mayStart } from '../engine/commit/may-start.ts'
 import { type PrepareDeps, prepareRun } from '../engine/commit/trigger.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
+import { type DecideDeps, decisionsOf } from './decisions.ts'
 import type { MatchRow } from './row.ts'
-import { createEffort } from './rules/effort.ts'
 import { fieldsOf } from './rules/fields.ts'
 import { storable } from './rules/headers.ts'
-import { decide, disabledConnection } from './rules/outcome.ts'
+import { disabledConnection } from './rules/outcome.ts'
 import type { Payload } from './rules/payload.ts'
 import type { InboundSource } from './sources.ts'
 import { noCredential } from '../stay.ts'
@@ -31,6 +31,8 @@ interface Read {
   receivedAt: Date
   /** It may be merged into a run that waits for further calls. */
   mayMerge: boolean
+  /** Does what is long in a turn of its org. */
+  inTurn: <T>(act: () => Promise<T>) => Promise<T>
 }
 
 export interface Decided {
@@ -40,7 +42,7 @@ export interface Decided {
 
 const MOST_REASON_CHARS = 1000
 
-type StartDeps = PrepareDeps & { db: Db }
+type StartDeps = PrepareDeps & DecideDeps & { db: Db }
 
 /** Which runs a delivery starts, and why others are not started. */
 export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
@@ -53,14 +55,14 @@ export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
   const wanted = await store.wantedOf(deps.db, source.orgId, source.name)
   const inputText = inputOfConnection(read, payload.text)
   const most = Math.max(1, Math.floor(MOST_STARTED_CHARS / inputText.length))
+  const { event, inTurn } = read
+  const decisions = await decisionsOf(deps, { orgId: source.orgId, wanted, event, payload: payload.value, inTurn })
   const found: (NewRun | MatchRow)[] = []
   const slices = createSlices()
-  const effort = createEffort()
   let starts = 0
   // In the order of their ids, which is that of their creation.
-  for (const [workflowId, entries] of Map.groupBy(wanted, (entry) => entry.workflowId)) {
+  for (const [workflowId, decision] of decisions) {
     await slices()
-    const decision = decide(entries, { event: read.event, payload: payload.value }, effort)
     if ('not' in decision) found.push(decision.not)
     else if (starts++ < Math.min(most, MOST_STARTED)) {
       const { environment: own } = decision.start

@@ -83,16 +83,17 @@ export async function take(
   const since = performance.now()
   const { source, body } = verified
   const wanting = await wantingOf(deps, source)
-  const act = () => takeNow(deps, { ...verified, wanting, since }, lookAgain)
-  const starts = Math.min(MOST_STARTED, Math.max(1, wanting.workflows.length))
-  if (starts * body.length + wanting.bytes <= LIGHT_BYTES) return act()
   const stay = async () => void (await lookAgain())
-  return deps.turns.orgDeliveries.run(source.orgId, { stay }, act)
+  const turn = <T>(act: () => Promise<T>) => deps.turns.orgDeliveries.run(source.orgId, { stay }, act)
+  const act = (inTurn: typeof turn) => takeNow(deps, { ...verified, wanting, since, inTurn }, lookAgain)
+  const starts = Math.min(MOST_STARTED, Math.max(1, wanting.workflows.length))
+  if (starts * body.length + wanting.bytes <= LIGHT_BYTES) return act(turn)
+  return turn(() => act((long) => long()))
 }
 
 async function takeNow(
   deps: TakeDeps,
-  verified: Verified & { wanting: Wanting; since: number },
+  verified: Verified & { wanting: Wanting; since: number; inTurn: Parameters<typeof startsOf>[1]['inTurn'] },
   lookAgain: () => Promise<InboundSource>,
 ): Promise<Taken> {
   const { source, wanting, since, headers, body, replay } = verified

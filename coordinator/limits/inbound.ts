@@ -1,4 +1,5 @@
 import { type BytesInFlight, createBytesInFlight } from './bytes-in-flight.ts'
+import { createPace, type Pace } from './pace.ts'
 import { createPerMinute, type PerMinute } from './per-minute.ts'
 import { createSourceGate, type SourceGate, type SourceOwners } from './source-gate.ts'
 import { createStrangers } from './strangers.ts'
@@ -14,6 +15,8 @@ export interface InboundLimits {
   /** Of the record of those that were too many, by source. */
   tooManyNoted: PerMinute
   sourceGate: SourceGate
+  /** Of comparing deliveries with filters. */
+  matching: Pace
 }
 
 interface Settings {
@@ -31,5 +34,6 @@ export function openInbound(settings: Settings, owners: SourceOwners): InboundLi
     unverified: createPerMinute(limitUnverifiedPerMin || Number.POSITIVE_INFINITY),
     tooManyNoted: createPerMinute(1),
     sourceGate: createSourceGate(createStrangers(limitRefusedPerMin, { what: 'addresses of webhooks' }), owners),
+    matching: createPace(),
   }
 }

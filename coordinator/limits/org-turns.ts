@@ -104,14 +104,15 @@ const REGISTRATIONS: Kind = {
 }
 
 /**
- * Deliveries whose payload, or what is wanted of them, is large. Each is read and matched in one go: six at once of
- * small objects kept the others waiting for 0.8 s. Small ones, which are most, take no turn.
+ * Deliveries whose payload, or what is wanted of them, is large, and those with which filters compare much. Each is
+ * read in one go: six at once of small objects kept the others waiting for 0.8 s. All others, which are most, take no
+ * turn.
  */
 const DELIVERIES: Kind = {
   scope: 'org_deliveries',
   seats: { org: 2, all: 4 },
   keepsOne: true,
-  message: 'Other large deliveries of this org are being read, and have taken long. Send it again.',
+  message: 'Other large or costly deliveries of this org are being read, and have taken long. Send it again.',
 }
 
 /** As long as callers wait for a database that is away. */

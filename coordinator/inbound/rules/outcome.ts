@@ -1,11 +1,12 @@
+import type { WorkflowId } from '@windlass/shared/ids.ts'
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
 import type { MatchRow, WantedRow } from '../row.ts'
-import { type Effort, TooMuchToCompare } from './effort.ts'
+import { createEffort, type Effort, type Pieces, TooMuchToCompare } from './effort.ts'
 import { refusedBy } from './filter.ts'
 import { storable } from './headers.ts'
 import { matchesEvent } from './patterns.ts'
 
-type Decided = { start: WantedRow } | { not: MatchRow }
+export type Decided = { start: WantedRow } | { not: MatchRow }
 
 /** What came in. */
 interface Said {
@@ -13,10 +14,22 @@ interface Said {
   payload: unknown
 }
 
+/** Whether a delivery starts each of these workflows, in their order. All of it is one effort. */
+export function* decideAll(
+  wanted: readonly WantedRow[],
+  said: Said,
+  effort = createEffort(),
+): Pieces<Map<WorkflowId, Decided>> {
+  const all = new Map<WorkflowId, Decided>()
+  for (const [workflowId, entries] of Map.groupBy(wanted, (entry) => entry.workflowId))
+    all.set(workflowId, yield* decide(entries, said, effort))
+  return all
+}
+
 /** Whether a delivery starts a workflow, by its entries for the connection. The first of them that fits counts. */
-export function decide(entries: readonly WantedRow[], said: Said, effort: Effort): Decided {
+export function* decide(entries: readonly WantedRow[], said: Said, effort: Effort): Pieces<Decided> {
   try {
-    return decided(entries, said, effort)
+    return yield* decided(entries, said, effort)
   } catch (error) {
     if (!(error instanceof TooMuchToCompare)) throw error
     return { not: { workflowId: entries[0]!.workflowId, outcome: 'too_large', reason: TOO_MUCH, runId: null } }
@@ -27,9 +40,10 @@ const TOO_MUCH =
   'The filters of all that could take it compare more of the payload than is done for one delivery: ' +
   'use fewer patterns with `*`, and fewer lists.'
 
-function decided(entries: readonly WantedRow[], { event, payload }: Said, effort: Effort): Decided {
+function* decided(entries: readonly WantedRow[], { event, payload }: Said, effort: Effort): Pieces<Decided> {
   const { workflowId } = entries[0]!
-  const meant = entries.filter(({ events }) => events.some((pattern) => matchesEvent(pattern, event, effort)))
+  const meant: WantedRow[] = []
+  for (const entry of entries) if (yield* means(entry, event, effort)) meant.push(entry)
   if (meant.length === 0) {
     const patterns = entries.flatMap(({ events }) => events).slice(0, 5)
     const named = event === null ? 'names no event' : `is the event \`${event}\``
@@ -38,12 +52,20 @@ function decided(entries: readonly WantedRow[], { event, payload }: Said, effort
   }
   const refused: string[] = []
   for (const entry of meant) {
-    const field = refusedBy(entry.filter, payload, effort)
+    const field = yield* refusedBy(entry.filter, payload, effort)
     if (field === undefined) return { start: entry }
     refused.push(field)
   }
   const reason = `The filter refuses the field \`${refused[0]}\` of the payload.`
   return { not: { workflowId, outcome: 'filtered', reason: storable(reason), runId: null } }
+}
+
+function* means({ events }: WantedRow, event: string | null, effort: Effort): Pieces<boolean> {
+  for (const pattern of events) {
+    if (effort.endsPiece()) yield
+    if (matchesEvent(pattern, event, effort)) return true
+  }
+  return false
 }
 
 export const disabledConnection = (name: string) => `The connection \`${name}\` is disabled.`

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { onMoment } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { weightOfDelivery } from '../../groups.ts'
 import type { NewDelivery } from '../../inbound/commit.ts'
@@ -98,6 +99,31 @@ test('a small delivery that may start many workflows takes a turn too, and count
     weightOfDelivery({ payload: null, starts: Array.from({ length: n }, () => start) }),
   )
   assert.deepEqual(weights, [1, 2, 200])
+})
+
+test('a small delivery with which filters compare much takes a turn, and goes on by pieces', async (t) => {
+  const github = await aConnection()
+  const names = Array.from({ length: 9 }, (_, n) => `a${n}`)
+  const filterOf = (count: number) =>
+    Object.fromEntries(names.map((name) => [`${name}[]`, { not: Array<string>(count).fill('q*') }]))
+  const { slug } = await aReceiverOf(c, github.name, ['push'], { filter: filterOf(80) })
+  const run = t.mock.method(c.deps.turns.orgDeliveries, 'run')
+  const pieces: string[] = []
+  const stop = onMoment(({ name, facts }) => name === 'pace.passed' && pieces.push(facts.org))
+  const texts = (count: number) => Object.fromEntries(names.map((name) => [name, Array<string>(count).fill('')]))
+  const pushed = (count: number) => push(github, JSON.stringify(texts(count)))
+  assert.equal((await pushed(1)).receipt.delivery.outcome, 'triggered')
+  assert.deepEqual([run.mock.callCount(), pieces.length], [0, 0])
+  assert.equal((await pushed(990)).receipt.delivery.outcome, 'triggered')
+  assert.equal(run.mock.callCount(), 1)
+  assert.ok(pieces.length >= 70 && pieces.every((org) => org === c.orgId), `${pieces.length} pieces`)
+  // Asked what it would start, it does so in the turn of the request.
+  const before = pieces.length
+  const ask = { connection: github.id, event: 'push', payload: texts(990) }
+  assert.equal((await c.call(ops.connections.test, ask)).test.matches[0]!.workflow, slug)
+  assert.equal(run.mock.callCount(), 1)
+  assert.ok(pieces.length >= before + 70)
+  stop()
 })
 
 test('what turns out to be unverified after a wait for its turn is not kept as if it were', async (t) => {

@@ -3,19 +3,29 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { eventOf, idOf } from '../../inbound/rules/events.ts'
 import { newId } from '@windlass/shared/ids.ts'
-import { createEffort, TooMuchToCompare } from '../../inbound/rules/effort.ts'
+import { createEffort, type Effort, type Pieces, TooMuchToCompare } from '../../inbound/rules/effort.ts'
 import { fieldsOf } from '../../inbound/rules/fields.ts'
-import { refusedBy as refusedFor } from '../../inbound/rules/filter.ts'
+import { refusedBy as refusedIn } from '../../inbound/rules/filter.ts'
 import { handshakeOf } from '../../inbound/rules/handshake.ts'
 import { withoutCredentials } from '../../inbound/rules/headers.ts'
 import { decide } from '../../inbound/rules/outcome.ts'
-import { matchesEvent as meansEvent, matchesGlob as fitsGlob } from '../../inbound/rules/patterns.ts'
+import { globOf, matchesEvent as meansEvent, matchesGlob as fits } from '../../inbound/rules/patterns.ts'
 import { readPayload } from '../../inbound/rules/payload.ts'
 
-type Filter = Parameters<typeof refusedFor>[0]
+type Filter = Parameters<typeof refusedIn>[0]
+const refusedFor = (...asked: Parameters<typeof refusedIn>) => done(refusedIn(...asked)).value
 const refusedBy = (filter: Filter, payload: unknown) => refusedFor(filter, payload, createEffort())
 const matchesEvent = (pattern: string, event: string | null) => meansEvent(pattern, event, createEffort())
+const fitsGlob = (pattern: string, text: string, effort: Effort) => fits(globOf(pattern, effort), text, effort)
 const matchesGlob = (pattern: string, text: string) => fitsGlob(pattern, text, createEffort())
+
+/** With the number of pieces. */
+function done<T>(steps: Pieces<T>): { value: T; pieces: number } {
+  for (let pieces = 1; ; pieces++) {
+    const step = steps.next()
+    if (step.done) return { value: step.value, pieces }
+  }
+}
 
 test('a pattern means its own name and everything beneath it', () => {
   const yes = [
@@ -84,7 +94,7 @@ test('filters of a workflow compare no more than is done for one delivery', () =
   const workflowId = newId('wf')
   const outcomeOf = (...filters: Filter[]) => {
     const entries = filters.map((filter) => ({ workflowId, slug: 's', events: ['*'], filter, environment: null }))
-    const decision = decide(entries, { event: 'push', payload }, createEffort())
+    const decision = done(decide(entries, { event: 'push', payload }, createEffort())).value
     return 'not' in decision ? decision.not.outcome : 'triggered'
   }
   for (const filter of hostile) assert.equal(outcomeOf(filter), 'too_large')
@@ -92,6 +102,21 @@ test('filters of a workflow compare no more than is done for one delivery', () =
   assert.equal(outcomeOf(honest), 'triggered')
   assert.equal(outcomeOf({ 'names.all.3.1': 1 }, honest), 'triggered')
   assert.equal(outcomeOf({ 'names.all.3.1': 1 }), 'filtered')
+})
+
+test('what filters compare comes in pieces', () => {
+  const piecesOf = (filter: Filter, payload: unknown) => done(refusedIn(filter, payload, createEffort())).pieces
+  const names = Array.from({ length: 9 }, (_, n) => `a${n}`)
+  const texts = Object.fromEntries(names.map((name) => [name, Array(990).fill('') as string[]]))
+  const patterns = (count: number, pattern: string): Filter =>
+    Object.fromEntries(names.map((name) => [`${name}[]`, { not: Array<string>(count).fill(pattern) }]))
+  // Each piece costs 100,000, a look at one of the 8,910 texts 8, and a comparison with a pattern 2 more.
+  assert.equal(piecesOf(patterns(1, 'q*'), texts), 2)
+  assert.ok(piecesOf(patterns(80, 'q*'), texts) > 70)
+  assert.ok(piecesOf(patterns(80, 'q'), texts) > 55)
+  // Lists whose elements lack what is looked for are looked at as well.
+  const empty = { a: Array.from({ length: 1000 }, () => Array(500).fill(null)) }
+  assert.ok(piecesOf({ 'a[][].b': { not: 1 } }, empty) > 35)
 })
 
 test('a filter compares fields by their values', () => {

@@ -36,6 +36,7 @@ import { createUnverifiedCounts } from './inbound/unverified.ts'
 import { openInbound } from './limits/inbound.ts'
 import { openLimits } from './limits/open.ts'
 import { openOrgTurns } from './limits/org-turns.ts'
+import { createPace } from './limits/pace.ts'
 import { createSeats } from './limits/seats.ts'
 import { createFactReader } from './metrics/facts.ts'
 import { createMetrics } from './metrics/metrics.ts'
@@ -92,6 +93,8 @@ async function openStores(config: Config, database: Database, log: Log) {
     ...openInbound(config, createSourceOwners({ db, log })),
     countUnverified: createUnverifiedCounts(),
     turns: openOrgTurns(),
+    /** Of batches of runs. */
+    batchPace: createPace(),
     callers: createCallers({ db, log }),
     /** Who signs as an installed agent. */
     runnerKeys: createRunnerVerifier(db),

@@ -39,7 +39,7 @@ type RunsNeeds = Needs<
   | typeof startBulk
   | typeof triggerOnce
   | typeof whyOf
-> & { environments: EnvironmentNames; turns: { orgCalls: OrgTurns } }
+> & { environments: EnvironmentNames; turns: { orgCalls: OrgTurns; orgBatches: OrgTurns } }
 
 const KEY_OF_BATCH = 'A batch takes no `Idempotency-Key`: give each item an `idempotencyKey` of its own.'
 

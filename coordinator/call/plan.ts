@@ -37,8 +37,8 @@ export interface Plan {
 const COUNTS: readonly string[] = ['runs.why', 'pools.demand']
 
 /**
- * Those of many orgs share a statement; a trigger under a key, and each look of one who waits for events, take a turn
- * by themselves.
+ * Those of many orgs share a statement; a trigger under a key, what a batch looks up, and each look of one who waits
+ * for events, take a turn by themselves.
  */
 const SHARING: readonly string[] = ['runs.trigger', 'runs.batch', 'runs.get', 'runs.events']
 

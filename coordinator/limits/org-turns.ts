@@ -115,6 +115,17 @@ const DELIVERIES: Kind = {
   message: 'Other large or costly deliveries of this org are being read, and have taken long. Send it again.',
 }
 
+/**
+ * What batches of runs look up before they start: which of the environments and versions there are that their items
+ * name. 300 batches at once, of a thousand names each, kept a trigger of another org waiting for 17 s.
+ */
+const BATCHES: Kind = {
+  scope: 'org_batches',
+  seats: { org: 1, all: 3 },
+  keepsOne: true,
+  message: 'Other batches of this org are being read, and have taken long. Send fewer of them at once.',
+}
+
 /** As long as callers wait for a database that is away. */
 const PATIENCE_MS = 20_000
 const RETRY_MS = 1000
@@ -157,6 +168,7 @@ export function openOrgTurns() {
     orgPrograms: createOrgTurns(PROGRAMS),
     orgDescents: createOrgTurns(DESCENTS),
     orgDeliveries: createOrgTurns(DELIVERIES),
+    orgBatches: createOrgTurns(BATCHES),
     orgRegistrations: createOrgTurns(REGISTRATIONS),
   }
 }

@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId } from '@windlass/shared/ids.ts'
+import { newId, type WorkflowRef } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
@@ -9,6 +9,8 @@ import { isConnectionLoss, lacksPartition } from '../db/client.ts'
 import { mayStart } from '../engine/commit/may-start.ts'
 import { prepareRun, starterOf, type TriggerAsk } from '../engine/commit/trigger.ts'
 import { keyOf } from '../idempotency/key.ts'
+import type { OrgTurns } from '../limits/org-turns.ts'
+import type { Pace } from '../limits/pace.ts'
 import { triggerOnce } from './once.ts'
 import { startPrepared, type StartDeps } from './start.ts'
 
@@ -28,27 +30,64 @@ interface Item {
  */
 const PIECE = 64
 
+export type BatchDeps = StartDeps & { log: Log; turns: { orgBatches: OrgTurns }; batchPace: Pace }
+
 /** Starts runs in the order of the items. Throws what is wrong with all of them. */
 export async function startBatch(
-  deps: StartDeps & { log: Log },
+  given: BatchDeps,
   call: LongCall,
-  { workflow, items: given }: InputOf<typeof ops.runs.batch>,
+  { workflow, items: asked }: InputOf<typeof ops.runs.batch>,
 ): Promise<Result[]> {
-  await mayStart(deps, call.caller.orgId, { workflow })
-  const items = given.map(({ idempotencyKey, ...fields }): Item => {
+  const { orgId } = call.caller
+  await mayStart(given, orgId, { workflow })
+  const items = asked.map(({ idempotencyKey, ...fields }): Item => {
     return { ask: { ...fields, workflow, trigger: { kind: 'api' } }, idempotencyKey }
   })
+  const deps = { ...given, ...(await lookUp(given, call, { workflow, items })) }
   const results: Result[] = []
-  for (let at = 0; at < items.length; at += PIECE)
+  for (let at = 0; at < items.length; at += PIECE) {
+    await deps.batchPace.next(orgId)
     results.push(...(await startPiece(deps, call, items.slice(at, at + PIECE))))
+  }
   return results
 }
+
+interface Named {
+  workflow: WorkflowRef
+  items: readonly Item[]
+}
+
+/** Each name once, in a turn of the org: a thousand items may name as many environments and versions. */
+async function lookUp(
+  deps: BatchDeps,
+  call: LongCall,
+  { workflow, items }: Named,
+): Promise<Pick<BatchDeps, 'targets' | 'environments'>> {
+  const { orgId } = call.caller
+  const versions = distinct(items.map(({ ask }) => ask.version))
+  const environments = distinct(items.map(({ ask }) => ask.environment))
+  if (versions.length + environments.length === 0) return deps
+  return deps.turns.orgBatches.run(orgId, call, async () => ({
+    targets: await deps.targets.among(orgId, workflow, versions),
+    environments: await deps.environments.among(orgId, environments),
+  }))
+}
+
+const distinct = <T>(all: readonly (T | null | undefined)[]): T[] => [
+  ...new Set(all.filter((one) => one !== null && one !== undefined)),
+]
 
 type Prepared = Awaited<ReturnType<typeof prepareRun>>
 
 /** Inputs are judged side by side; then the runs are queued in order. */
-async function startPiece(deps: StartDeps & { log: Log }, call: LongCall, items: readonly Item[]): Promise<Result[]> {
+async function startPiece(deps: BatchDeps, call: LongCall, items: readonly Item[]): Promise<Result[]> {
   const who = starterOf(call)
+  try {
+    await readVersions(deps, call, items)
+  } catch (error) {
+    const refusal = { error: refusalOf(error, deps.log) }
+    return items.map(() => refusal)
+  }
   const prepared = await Promise.all(
     items.map(async ({ ask, idempotencyKey }) =>
       // Under a key it may have been accepted before, whatever it is worth now.
@@ -66,8 +105,19 @@ async function startPiece(deps: StartDeps & { log: Log }, call: LongCall, items:
   return Promise.all(results)
 }
 
+/** Of several they are read one by one, in a turn of the org; then each item finds its own remembered. */
+async function readVersions(deps: BatchDeps, call: LongCall, items: readonly Item[]): Promise<void> {
+  const { orgId } = call.caller
+  const { workflow } = items[0]!.ask
+  const versions = distinct(items.map(({ ask }) => ask.version))
+  if (versions.length < 2) return
+  await deps.turns.orgBatches.run(orgId, call, async () => {
+    for (const version of versions) await deps.targets.resolve(orgId, workflow, version)
+  })
+}
+
 async function startItem(
-  deps: StartDeps & { log: Log },
+  deps: BatchDeps,
   call: LongCall,
   { ask, idempotencyKey }: Item,
   prepared: Settled<Prepared> | undefined,

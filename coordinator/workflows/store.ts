@@ -212,6 +212,20 @@ export async function findTarget(
   return row
 }
 
+/** Those of these versions that there are. */
+export async function versionsAmong(
+  db: Db,
+  orgId: OrgId,
+  { workflow, numbers }: { workflow: WorkflowRef; numbers: readonly number[] },
+): Promise<number[]> {
+  const rows = await db<{ version: number }[]>`
+    select v.version
+    from workflows w
+    join workflow_versions v on v.workflow_id = w.id and v.version = any(${[...numbers]}::bigint[])
+    where ${isMeant(db, orgId, workflow)} and w.deleted_at is null`
+  return rows.map(({ version }) => version)
+}
+
 export interface ExecutionRow {
   id: VersionId
   orgId: OrgId

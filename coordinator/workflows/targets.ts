@@ -4,6 +4,7 @@ import { type Descriptor, FENCE_RETRIES } from '@windlass/shared/model/descripto
 import type { Db, Sql } from '../db/client.ts'
 import type { Bell } from '../events/bell.ts'
 import { type Schema, schemaOf } from '../judging/schema.ts'
+import { createOrgCache } from '../limits/org-cache.ts'
 import * as store from './store.ts'
 
 /** What executing a version takes. Versions never change, so these are kept. */
@@ -47,6 +48,11 @@ export interface Resolved {
 export interface Targets {
   /** Returns undefined when there is no such workflow or version. */
   resolve(orgId: OrgId, workflow: WorkflowRef, version?: number): Promise<Resolved | undefined>
+  /**
+   * Looks for all of these versions by one statement. What it resolves with remembers which are not there, so that a
+   * thousand items that each name another do not look for it each.
+   */
+  among(orgId: OrgId, workflow: WorkflowRef, versions: readonly number[]): Promise<Targets>
   forget(orgId: OrgId): void
 }
 
@@ -104,7 +110,7 @@ const FRESH_MS = 1000
 const MOST_TARGETS = 2000
 
 export function createTargets(db: Db, versions: Versions): Targets {
-  const cache = new LRUCache<string, ReturnType<Targets['resolve']>>({ max: MOST_TARGETS, ttl: FRESH_MS })
+  const cache = createOrgCache<ReturnType<Targets['resolve']>>({ max: MOST_TARGETS, ttlMs: FRESH_MS })
 
   async function look(orgId: OrgId, workflow: WorkflowRef, number: number | undefined): Promise<Resolved | undefined> {
     const row = await store.findTarget(db, orgId, workflow, number)
@@ -116,18 +122,29 @@ export function createTargets(db: Db, versions: Versions): Targets {
     }
   }
 
-  return {
+  const targets: Targets = {
     resolve(orgId, workflow, number) {
-      const key = `${orgId}/${workflow}/${number ?? ''}`
-      const known = cache.get(key)
+      const key = `${workflow}/${number ?? ''}`
+      const known = cache.get(orgId, key)
       if (known) return known
       const found = look(orgId, workflow, number)
-      cache.set(key, found)
-      found.catch(() => cache.peek(key) === found && cache.delete(key))
+      cache.set(orgId, key, found)
+      found.catch(() => cache.drop(orgId, key, found))
       return found
     },
-    forget(orgId) {
-      for (const key of cache.keys()) if (key.startsWith(`${orgId}/`)) cache.delete(key)
+    async among(orgId, workflow, numbers) {
+      if (numbers.length === 0) return targets
+      const missing = new Set(numbers)
+      for (const number of await store.versionsAmong(db, orgId, { workflow, numbers })) missing.delete(number)
+      return {
+        ...targets,
+        resolve: async (org, ref, number) =>
+          ref === workflow && number !== undefined && missing.has(number)
+            ? undefined
+            : targets.resolve(org, ref, number),
+      }
     },
+    forget: (orgId) => cache.forget(orgId),
   }
+  return targets
 }

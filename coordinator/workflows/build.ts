@@ -1,14 +1,12 @@
-import { DESCRIPTOR_FILE, type Descriptor } from '@windlass/shared/model/descriptor.ts'
+import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import { nearest } from '@windlass/shared/did-you-mean.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { type Packed, pack } from '../bundles/pack.ts'
 import type { Config } from '../config.ts'
 import { type BytesInFlight, createBytesInFlight } from '../limits/bytes-in-flight.ts'
 import { DEFAULT_SIZES } from '../sizes.ts'
 import { type Compiler, createCompiler } from './compile.ts'
-import { DeployError, type DeployProblem } from './deploy-error.ts'
-import { readDescriptor } from './descriptor.ts'
+import type { DeployProblem } from './deploy-error.ts'
 import { dubious } from './dubious.ts'
 import { effectless } from './effectless.ts'
 import type { JsonSchema } from './json-schema.ts'
@@ -80,14 +78,8 @@ export function createWorkflowBuilder({
 }
 
 async function built(compiler: Compiler, org: string, files: readonly SourceFile[]): Promise<BuiltWorkflow> {
-  const descriptor = readDescriptor(descriptorIn(files))
-  refuseUnstorable(descriptor, DESCRIPTOR_FILE)
-  refuseMissingEntry(files, descriptor.entry)
-  const [{ bundle: bundled, schemas }, source] = await Promise.all([
-    compiler.compile(org, files, descriptor.entry),
-    pack(files),
-  ])
-  const bundle = await pack(bundled.files)
+  const { descriptor, bundle: bundled, schemas } = await compiler.compile(org, files)
+  const [bundle, source] = await Promise.all([pack(bundled.files), pack(files)])
   for (const schema of [schemas.inputSchema, schemas.outputSchema]) refuseUnstorable(schema, descriptor.entry)
   // The bundler's come last: the packages of others may have enough of them to fill the list.
   const warnings = [...effectless(descriptor), ...dubious(descriptor), ...schemas.warnings, ...bundled.warnings]
@@ -107,23 +99,4 @@ function firstOf(warnings: readonly DeployProblem[]): DeployProblem[] {
 /** A message may quote a name of any length. */
 function shortened(message: string): string {
   return message.length > MAX_WARNING_CHARS ? `${message.slice(0, MAX_WARNING_CHARS).toWellFormed()}…` : message
-}
-
-function descriptorIn(files: readonly SourceFile[]): string {
-  const found = files.find(({ path }) => path === DESCRIPTOR_FILE)
-  if (found) return found.content
-  const elsewhere = files.find(({ path }) => path.endsWith(`/${DESCRIPTOR_FILE}`))
-  const hint = elsewhere
-    ? `it lies in \`${elsewhere.path}\`: send that folder's files`
-    : 'add one, such as { "slug": "my-workflow" }'
-  throw new DeployError(`\`${DESCRIPTOR_FILE}\` is not among the files: ${hint}`, { path: 'files' })
-}
-
-function refuseMissingEntry(files: readonly SourceFile[], entry: string) {
-  const paths = files.map(({ path }) => path)
-  if (paths.includes(entry)) return
-  const near = nearest(entry, paths)
-  const hint =
-    near === undefined ? `add it, or name another file as \`entry\` in ${DESCRIPTOR_FILE}` : `did you mean \`${near}\`?`
-  throw new DeployError(`entry \`${entry}\` is not among the files: ${hint}`, { path: 'entry', file: DESCRIPTOR_FILE })
 }

@@ -11,7 +11,7 @@ import { DeployError } from './deploy-error.ts'
 const MAX_BYTES = 256 * 1024
 // The parser recurses; real descriptors stay below ten.
 const MAX_DEPTH = 50
-/** Brackets, keys, values and what stands between them. They are read in one step, in some 50 ms. */
+/** Brackets, keys, values and what stands between them. They are read in some 50 ms. */
 const MAX_TOKENS = 20_000
 /** Keys that were taken once, and what takes their place. */
 const FORMER = {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { Cron } from 'croner'
 import { unpacked } from '../_kit/unpacked.ts'
 import { createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import { createWorkflowBuilder } from '../../workflows/build.ts'
+import { createCompiler } from '../../workflows/compile.ts'
 import { DeployError } from '../../workflows/deploy-error.ts'
 import { filesIn, filesOf } from '../_kit/workflow-files.ts'
 import { validateAgainst } from '../judging/validate-against.ts'
@@ -105,6 +107,21 @@ test('an entry that is not there names the nearest file', async () => {
   const error = await refusal({ 'workflow.jsonc': '{ "slug": "a" }', 'index.js': '' })
   assert.equal(error.detail.path, 'entry')
   assert.match(error.message, /entry `index.ts` is not among the files: did you mean `index.js`\?/)
+})
+
+test('descriptors are read in another process, as many at once as their org may have there', async (t) => {
+  const compiler = createCompiler({ mostWaiting: 1 })
+  const few = createWorkflowBuilder({ compiler, inFlight })
+  t.after(() => few.close())
+  const readHere = t.mock.method(Cron.prototype, 'nextRun')
+  const schedules = Array.from({ length: 100 }, () => ({ cron: '0 0 29 2 *', timezone: 'Europe/Zurich' }))
+  const files = filesOf({ 'workflow.jsonc': JSON.stringify({ slug: 'a', schedules }), 'index.js': '' })
+  const refusals = await Promise.allSettled([1, 2, 3].map(() => few.build('org', files)))
+  const reasons = refusals.map((refusal) => refusal.status === 'rejected' && (refusal.reason as Error).message)
+  const [first, second, third] = reasons.map(String)
+  for (const message of [first, second]) assert.match(message!, /entry `index.ts` is not among the files/)
+  assert.match(third!, /1 jobs of this org wait for deploys already/)
+  assert.equal(readHere.mock.callCount(), 0)
 })
 
 test('a program is never executed while it is built', async () => {

@@ -26,10 +26,12 @@ const ENDLESS = `type Digit = '0'|'1'|'2'|'3'|'4'|'5'|'6'|'7'|'8'|'9'
 /** Enough for a small program, and used up sooner. */
 const SMALL = { heapMb: 256, dataMb: 320 }
 
+const aProgram = (source: string) => filesOf({ 'workflow.jsonc': '{ "slug": "a" }', 'index.ts': source })
+
 function aCompiler(t: TestContext, options: CompilerOptions = {}) {
   const compiler = createCompiler(options)
   t.after(() => compiler.close())
-  const read = (source: string, org = 'org') => compiler.compile(org, filesOf({ 'index.ts': source }), 'index.ts')
+  const read = (source: string, org = 'org') => compiler.compile(org, aProgram(source))
   return { compiler, read }
 }
 
@@ -94,7 +96,7 @@ test('a deploy whose process cannot be had is told so, is logged, and the next o
 test('a compiler that could not be opened is closed without a word', async () => {
   const log = createLog({}, 'info', { write: () => undefined })
   const compiler = createCompiler({ log, program: new URL('none.ts', import.meta.url) })
-  const refused = assert.rejects(compiler.compile('org', filesOf({ 'index.ts': GOOD }), 'index.ts'))
+  const refused = assert.rejects(compiler.compile('org', aProgram(GOOD)))
   await compiler.close()
   await refused
 })
@@ -158,7 +160,8 @@ test('bundler and type checker do not outlive a coordinator that is killed in th
   const program = `
     import { createCompiler } from ${JSON.stringify(import.meta.resolve('../../workflows/compile.ts'))}
     const compiler = createCompiler()
-    const read = (content) => compiler.compile('org', [{ path: 'index.ts', content }], 'index.ts')
+    const descriptor = { path: 'workflow.jsonc', content: '{ "slug": "a" }' }
+    const read = (content) => compiler.compile('org', [descriptor, { path: 'index.ts', content }])
     await read('export const run = () => 1')
     console.log('built')
     await read(${JSON.stringify(ENDLESS)})`

@@ -8,6 +8,7 @@ import type { Lanes } from './db/lanes.ts'
 import type { Partitions } from './db/partitions.ts'
 import { createSlowCommits } from './db/slow-commits.ts'
 import { type Acceptance, type Accepted, commitAcceptances } from './engine/commit/acceptances.ts'
+import { lookUpInTurns } from './engine/commit/call-lookups.ts'
 import { applyBatches, readBatch } from './engine/commit/apply.ts'
 import { openEntries } from './engine/commit/entries.ts'
 import { giveUpOn, noteRefused } from './engine/commit/give-up.ts'
@@ -65,6 +66,7 @@ type GroupNeeds = Needs<typeof readBatch | typeof applyBatches | typeof giveUpOn
 
 export function openGroups(deps: GroupNeeds): Groups {
   const { config, db, lanes, log, metrics, partitions } = deps
+  const reading = lookUpInTurns(deps)
   // What an org locks for long by its entries, its heartbeats and acceptances wait for.
   const slow = createSlowCommits()
   return {
@@ -119,7 +121,7 @@ export function openGroups(deps: GroupNeeds): Groups {
       log,
       slow,
       patienceMs: PATIENCE_MS,
-      read: (batch) => readBatch(deps, batch),
+      read: (batch) => readBatch(reading, batch),
       commit: (batches) =>
         partitions.atHand(() => lanes.entries.run((lane) => applyBatches({ ...deps, db: lane }, batches))),
       onCommit: (entries, ms) => metrics.committed('entries', entries, ms),

@@ -32,7 +32,7 @@ export interface Payer {
   run: string
   /** Under each epoch it has 2 s a minute: nobody pays for those who held it before. */
   epoch: number
-  /** Asked before a process is. Rejects where the agent does not hold the run, and then nothing is judged. */
+  /** Asked before a process or the database is. Rejects where the agent does not hold the run: then neither is. */
   assertHeld(): Promise<void>
 }
 

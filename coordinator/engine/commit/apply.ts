@@ -111,8 +111,8 @@ function mayEnd(entry: Entry): boolean {
 type ReadDeps = PrepareDeps & { runVersions: RunVersions; holders: Holders; config: Config }
 
 /**
- * Reads what programs say and judges what they return, before anything is locked. What would keep a process busy is
- * judged only for the runner that holds the run: others could name any, and it would pay for them.
+ * Reads what programs say and judges what they return, before anything is locked. What would keep a process or the
+ * database busy is done only for the runner that holds the run: others could name any, and it would pay for them.
  */
 export async function readBatch(deps: ReadDeps, batch: AgentBatch): Promise<ReadBatch> {
   try {
@@ -162,7 +162,7 @@ async function readOutput(
   if (bytes > maxOutputBytes) return { error: tooLargeOutput(bytes, maxOutputBytes) }
   const line = jsonLine(outputText)
   if (line === undefined) return { error: invalidOutput({ path: 'output', message: NOT_JSON }) }
-  const version = await deps.runVersions.of(runId)
+  const version = await deps.runVersions.of(runId, () => payer.assertHeld())
   if (!version) return undefined
   const ask = { root: 'output', org, ...payer, isPatient: true }
   const verdict = await deps.judge.judge(version.output, { text: line }, ask)

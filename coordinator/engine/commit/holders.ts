@@ -5,7 +5,7 @@ import * as store from '../store/placements.ts'
 
 /**
  * Tells whether a run is in the placement that an agent names: all who ask at the same moment share a statement. It is
- * asked before a process judges anything for the agent; the commit looks again, under the lock.
+ * asked before anything is looked up or judged for the agent; the commit looks again, under the lock.
  */
 export type Holders = GroupCommit<store.NamedPlacement, boolean>
 

@@ -18,7 +18,8 @@ export interface CallingRun {
 
 /**
  * The child run about to be created, or why the call is refused. What it takes from its parent is filled in under the
- * lock.
+ * lock. Rejects with `NotHeld` before it looks anything up for a runner that does not hold the run: an agent may invent
+ * runs, and each of their calls may name what is not there.
  */
 export async function prepareCall(
   deps: PrepareDeps,
@@ -26,6 +27,7 @@ export async function prepareCall(
   entry: EntryIdentity,
   call: Call,
 ): Promise<{ child: PreparedCall } | { refused: JournalError }> {
+  await payer.assertHeld()
   const { environment } = call
   if (environment && !Slug.safeParse(environment).success)
     return {

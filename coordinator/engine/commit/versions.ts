@@ -16,8 +16,8 @@ export async function warmVersions(deps: { db: Db; versions: Versions }, runIds:
 
 /** What runs execute, which never changes. */
 export interface RunVersions {
-  /** Undefined when there is no such run. */
-  of(runId: RunId): Promise<Version | undefined>
+  /** Undefined when there is no such run. `mayLook` is asked first, unless the run is known. */
+  of(runId: RunId, mayLook?: () => Promise<void>): Promise<Version | undefined>
   /** Notes the version, which spares `of` a query. */
   note(runId: RunId, id: VersionId): void
 }
@@ -30,8 +30,10 @@ export function createRunVersions(db: Db, versions: Versions): RunVersions {
 
   return {
     note: (runId, id) => void cache.set(runId, id),
-    async of(runId) {
-      const id = cache.get(runId) ?? (await store.versionsOf(db, [runId]))[0]
+    async of(runId, mayLook) {
+      const known = cache.get(runId)
+      if (known === undefined) await mayLook?.()
+      const id = known ?? (await store.versionsOf(db, [runId]))[0]
       if (id === undefined) return undefined
       cache.set(runId, id)
       return versions.get(id)

@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
+import { setImmediate } from 'node:timers/promises'
 import { after, before, test, type TestContext } from 'node:test'
+import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import { onMoment } from '@windlass/shared/probe.ts'
+import { announce } from '@windlass/shared/test/_kit/until.ts'
 import { applyBatches } from '../../engine/commit/apply.ts'
 import type { JsonSchema } from '../../workflows/json-schema.ts'
 import { anAgent, end, line, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { anOrg, aCoordinator, aRun, asOwner, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { calls, opened } from '../_kit/journal.ts'
+import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 /** Judged in a process, as a pattern may take for ever. */
@@ -76,6 +80,9 @@ const asksSlowly = (n: number): Entry =>
 /** More than the two seconds that a run has. */
 const questions = () => Array.from({ length: 12 }, (_, n) => asksSlowly(n + 1))
 
+const callsIn = (environment: string, n: number): Entry =>
+  opened(n, { for: 'child', workflow: 'plain', environment, inputText: 'null', version: null, tags: [], priority: 0 })
+
 /** All that a process would have to judge. */
 const SAID: Readonly<Record<string, () => Entry[]>> = {
   questions,
@@ -106,6 +113,46 @@ test('the same is said of runs that nobody holds, that never were, and of anothe
   assert.deepEqual([ours(), theirs()], [0, 0])
   await otherLink.report(foreign, 2, VALID)
   assert.equal((await runOf(other, foreign.run)).status, 'completed')
+})
+
+test('nothing is looked up for calls and ends of runs that were made up', async (t) => {
+  const targets = t.mock.method(c.deps.targets, 'resolve')
+  const environments = t.mock.method(c.deps.environments, 'need')
+  const asked = lookUps(t)
+  const said = [callsIn('nowhere', 1), callsIn('elsewhere', 2)]
+  assert.deepEqual(await stranger.report({ run: newId('run'), epoch: 1 }, 2, ...said), { kind: 'stale' })
+  assert.deepEqual([targets.mock.callCount(), environments.mock.callCount(), asked.placements()], [0, 0, 1])
+  assert.deepEqual(await stranger.report({ run: newId('run'), epoch: 1 }, 2, end(returned(1))), { kind: 'stale' })
+  assert.equal(asked.placements(), 2)
+})
+
+test('what the runs of an org call is looked up for two of them at a time', async (t) => {
+  const offers: Offer[] = []
+  for (let count = 0; count < 5; count++) offers.push(await aRunning('plain'))
+  const held = Promise.withResolvers<void>()
+  let begun = 0
+  let underWay = 0
+  let most = 0
+  t.mock.method(c.deps.environments, 'need', async () => {
+    begun++
+    most = Math.max(most, ++underWay)
+    announce()
+    await held.promise
+    underWay--
+    throw new Fault('VALIDATION_FAILED')
+  })
+  const asked = lookUps(t)
+  const reports = offers.map((offer, n) => link.report(offer, 2, callsIn(`e${n}`, 1), end(returned(1))))
+  await until('all to be read', () => asked.placements() === 5 && begun >= 2)
+  // All that may begin has begun.
+  for (let turns = 0; turns < 10; turns++) await setImmediate()
+  assert.equal(begun, 2)
+  held.resolve()
+  assert.deepEqual(
+    await Promise.all(reports),
+    offers.map(() => ({ kind: 'ack', seq: 3 })),
+  )
+  assert.deepEqual([begun, most], [5, 2])
 })
 
 test('who held a run before has nothing judged any more', async (t) => {
@@ -143,7 +190,7 @@ test('an end that comes again after it was taken is acknowledged and not judged 
   assert.equal(judged(), 0)
 })
 
-test('who holds a run is asked once for a batch, and only where a process has to judge', async (t) => {
+test('who holds a run is asked once for a batch, and only where something is judged or looked up', async (t) => {
   const [plain, asking] = [await aRunning('plain'), await aRunning('paid')]
   const asked = lookUps(t)
   assert.deepEqual(await link.report(plain, 2, line('x'), end(returned(1))), { kind: 'ack', seq: 3 })

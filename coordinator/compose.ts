@@ -15,6 +15,7 @@ import { createDownloads } from './downloads/downloads.ts'
 import { createPackages } from './downloads/packages.ts'
 import { commitClaims, MOST_CLAIMED } from './engine/commit/claims.ts'
 import { createTimers } from './engine/commit/clock.ts'
+import { createClockSetBack } from './engine/commit/clock-set-back.ts'
 import { openFloors } from './engine/commit/floors.ts'
 import { openLongEnds } from './engine/commit/long-ends.ts'
 import { openTimersBehind } from './engine/commit/timers-behind.ts'
@@ -160,6 +161,7 @@ function openServices(stores: Stores) {
     longEnds: openLongEnds({ db, log }),
     timersBehind: openTimersBehind({ db, log, timers }),
     scheduleTimers,
+    clockSetBack: createClockSetBack(log),
     schedulesBehind: openSchedulesBehind({ log, scheduleTimers }),
     retryWaits: createRetryWaits(log),
     polls: createPolls(db, log),

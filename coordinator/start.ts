@@ -18,6 +18,7 @@ import { watchDeadlines } from './runners/deadlines.ts'
 import { assertServed } from './runners/revocations.ts'
 import { fireDue } from './engine/commit/fire.ts'
 import { fireSchedules } from './schedules/fire.ts'
+import { putSchedulesBack } from './schedules/set-back.ts'
 import { renewNextTicks } from './schedules/zone-data.ts'
 import { sweepPlacements } from './engine/sweep/overdue.ts'
 import { sweepRuns } from './engine/sweep/sweep.ts'
@@ -63,6 +64,7 @@ export async function startCoordinator(
     freeDeadWorkers({ pgPool, log }, stopping.signal),
     deps.timers.run(() => fireDue(deps, stopping.signal), stopping.signal),
     deps.scheduleTimers.run(() => fireSchedules(deps, stopping.signal), stopping.signal),
+    deps.clockSetBack.run([() => putSchedulesBack(deps)], stopping.signal),
     sweepRuns(deps, stopping.signal),
     sweepBulkJobs(deps, stopping.signal),
     watchDeadlines(deps, stopping.signal),

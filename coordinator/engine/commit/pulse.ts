@@ -3,6 +3,7 @@ import { probe } from '@windlass/shared/probe.ts'
 import type { Config } from '../../config.ts'
 import type { Db } from '../../db/client.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
+import type { ClockSetBack } from './clock-set-back.ts'
 import * as store from '../store/pulse.ts'
 
 /** Three times the longest that an agent waits before it tries again to connect. */
@@ -13,7 +14,7 @@ const FLOOR_MS = 90_000
  * coordinator first.
  */
 export function createPulse(
-  deps: { db: Db; config: Config; log: Log; metrics: Metrics },
+  deps: { db: Db; config: Config; log: Log; metrics: Metrics; clockSetBack: Pick<ClockSetBack, 'found'> },
   clock = (): number => performance.now(),
 ): () => Promise<void> {
   const { config, log, metrics } = deps
@@ -37,6 +38,9 @@ export function createPulse(
     }
     const { atMs, gaps, forwardMs, backMs, lengthened } = await store.pulse(deps.db, { ...terms, own })
     last = { atMs, gaps, sentAt, heardAt: clock() }
+    // Seen by each coordinator, though one alone makes up for it: that one may be gone before all is put right.
+    const isSetBack = own !== undefined && atMs - own.atMs < own.sinceHeardMs - terms.toleranceMs
+    if (isSetBack || backMs < 0) deps.clockSetBack.found()
     const isGap = forwardMs > 0 || backMs < 0
     if (isGap) metrics.leaseGap(Math.max(forwardMs, -backMs))
     if (isGap || lengthened > 0)

@@ -16,6 +16,7 @@ import { freeDeadWorkers } from './jobs/dead-workers.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
 import { watchDeadlines } from './runners/deadlines.ts'
 import { assertServed } from './runners/revocations.ts'
+import { putThrottlesBack } from './engine/commit/throttle-set-back.ts'
 import { fireDue } from './engine/commit/fire.ts'
 import { fireSchedules } from './schedules/fire.ts'
 import { putSchedulesBack } from './schedules/set-back.ts'
@@ -64,7 +65,7 @@ export async function startCoordinator(
     freeDeadWorkers({ pgPool, log }, stopping.signal),
     deps.timers.run(() => fireDue(deps, stopping.signal), stopping.signal),
     deps.scheduleTimers.run(() => fireSchedules(deps, stopping.signal), stopping.signal),
-    deps.clockSetBack.run([() => putSchedulesBack(deps)], stopping.signal),
+    watchForSetBack(deps, stopping.signal),
     sweepRuns(deps, stopping.signal),
     sweepBulkJobs(deps, stopping.signal),
     watchDeadlines(deps, stopping.signal),
@@ -121,3 +122,7 @@ export async function startCoordinator(
     },
   }
 }
+
+/** What the clock of the database has given while it was ahead is put right once that is. */
+const watchForSetBack = (deps: Composed['deps'], signal: AbortSignal) =>
+  deps.clockSetBack.run([() => putThrottlesBack(deps, signal), () => putSchedulesBack(deps)], signal)

@@ -20,7 +20,7 @@ export function createClockSetBack(log: Log): ClockSetBack {
       await Promise.race([finding.promise, stopped])
       if (signal.aborted) return
       finding = Promise.withResolvers()
-      for (const act of acts) await untilDone(act, signal)
+      await Promise.all(acts.map((act) => untilDone(act, signal)))
     }
   }
 

@@ -17,6 +17,7 @@ import { groupsOf, keyBy } from './group.ts'
 import type { Config } from '../../config.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { needsText } from '../../matching/needs.ts'
+import { throttleKey } from '../rules/holds.ts'
 import { presentRun } from '../rules/run.ts'
 import { createdAt, entersInMs, insertQueued, isDue, type NewRun, type Tick } from '../store/new-runs.ts'
 import { throttleNew } from './throttle.ts'
@@ -116,7 +117,7 @@ async function limitsOf(
     // A version with another rule begins anew: turns of a rule that was too tight may lie months ahead.
     throttle: throttle && {
       ...throttle,
-      key: `${await keyBy(workflowId, throttle.key, input)} ${throttle.limit}:${throttle.perMs}`,
+      key: throttleKey(await keyBy(workflowId, throttle.key, input), throttle),
     },
     debounce:
       debounce && mayMerge

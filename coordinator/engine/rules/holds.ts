@@ -32,3 +32,20 @@ export function turnOf(startOf: Map<number, number>, n: number, { limit, perMs }
   startOf.set(n, start)
   return start
 }
+
+/** Another rule begins anew, so the rule is part of the key; `by`: of what else the throttle is. */
+export const throttleKey = (by: string, { limit, perMs }: Omit<Throttle, 'key'>): string => `${by} ${limit}:${perMs}`
+
+export function ruleOfKey(key: string): Omit<Throttle, 'key'> | null {
+  const [, limit, perMs] = / (\d+):(\d+)$/.exec(key) ?? []
+  return limit === undefined ? null : { limit: Number(limit), perMs: Number(perMs) }
+}
+
+/**
+ * Turns of runs that wait, the earliest first, none of them later than the throttle explains: `perMs` from now on for
+ * each `limit` of them. What is later was given by a clock that was ahead. Where any two that are `limit` apart lie
+ * `perMs` apart they do so afterwards.
+ */
+export function turnsAtMost(turns: readonly number[], { limit, perMs }: Omit<Throttle, 'key'>, now: number): number[] {
+  return turns.map((turn, i) => Math.min(turn, now + (Math.floor(i / limit) + 1) * perMs))
+}

@@ -22,6 +22,7 @@ import { noteAccepted } from './runners/intake.ts'
 import { readTokens, type TokenAsk } from './runners/register.ts'
 import type { TokenRow } from './runners/store.ts'
 import { readRuns } from './runs/read.ts'
+import { type Named, openWantings, type Wanting } from './inbound/wanting.ts'
 import type { RunAddress } from './runs/store.ts'
 
 /** What many do at the same moment, written or read by one statement. Each org has its turn. */
@@ -30,6 +31,8 @@ export interface Groups extends AgentGroups {
   triggers: GroupCommit<NewRun, Date>
   /** Writes what came in at webhooks and connections, with the runs that it starts. */
   deliveries: GroupCommit<NewDelivery, Committed>
+  /** Looks at what is wanted of connections. */
+  wantings: GroupCommit<Named, Wanting>
   runReads: GroupCommit<RunAddress, Run | undefined>
   /** Looks tokens up by which agents join a pool. */
   tokenReads: StrangerReads<TokenAsk, TokenRow | undefined>
@@ -72,6 +75,7 @@ export function openGroups(deps: GroupNeeds): Groups {
   return {
     triggers: openTriggers(deps),
     deliveries: openDeliveries(deps),
+    wantings: openWantings(deps),
     runReads: groupCommit<RunAddress, Run | undefined>({
       name: 'read runs',
       log,
@@ -172,10 +176,14 @@ const DELIVERY_PATIENCE_MS = 8000
 /** An org that has kept others waiting for a key commits apart for this long, that is until locks are given up. */
 const APART_MS = 10_000
 
-/** In runs: it may start a hundred. */
-export function weightOfDelivery({ payload, starts }: Pick<NewDelivery, 'payload' | 'starts'>): number {
+/** Of workflows that a delivery does not start so many are written in the time of a run. */
+const DECIDED_PER_RUN = 8
+
+/** In runs: it may start a hundred, and say of a thousand workflows why it does not start them. */
+export function weightOfDelivery(item: Pick<NewDelivery, 'payload' | 'decided' | 'starts'>): number {
+  const { payload, decided, starts } = item
   const chars = starts.reduce((sum, { run }) => sum + run.input.length, payload?.length ?? 0)
-  return Math.max(1, starts.length) + chars / INPUT_CHARS_PER_RUN
+  return Math.max(1, starts.length) + decided.length / DECIDED_PER_RUN + chars / INPUT_CHARS_PER_RUN
 }
 
 /**

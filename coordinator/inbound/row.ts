@@ -40,10 +40,18 @@ export interface ConnectionRow {
   rotatedAt: Date | null
 }
 
-/** A workflow that wants something of a connection, and how many bytes say what. */
-export interface WantingRow {
+/** A workflow that wants something of a connection. */
+export interface NamingRow {
   workflowId: WorkflowId
   slug: string
+}
+
+/** How much is wanted of a connection. */
+export interface WeighedRow {
+  orgId: OrgId
+  name: string
+  workflows: number
+  /** Of event patterns and filters, as text. */
   bytes: number
 }
 

@@ -1,7 +1,6 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { WorkflowId } from '@windlass/shared/ids.ts'
 import type { DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
-import type { Db } from '../db/client.ts'
 import { mayStart } from '../engine/commit/may-start.ts'
 import { type PrepareDeps, prepareRun } from '../engine/commit/trigger.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
@@ -14,8 +13,7 @@ import type { Payload } from './rules/payload.ts'
 import type { InboundSource } from './sources.ts'
 import { noCredential } from '../stay.ts'
 import { createSlices } from '../slices.ts'
-import * as store from './store.ts'
-import type { Wanting } from './wanting.ts'
+import { wantedOf, type Wanting, type WantingDeps, workflowsOf } from './wanting.ts'
 
 /** What is known of a delivery once it is verified and read. */
 interface Read {
@@ -42,17 +40,18 @@ export interface Decided {
 
 const MOST_REASON_CHARS = 1000
 
-type StartDeps = PrepareDeps & DecideDeps & { db: Db }
+type StartDeps = PrepareDeps & DecideDeps & WantingDeps
 
 /** Which runs a delivery starts, and why others are not started. */
 export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
   const { source, wanting, payload } = read
   if (source.hook) return ofHook(deps, read, source.hook)
-  const all = wanting.workflows.map(({ workflowId }) => workflowId)
-  if (!source.isEnabled) return noneOf(all, 'disabled', disabledConnection(source.name))
-  if ('invalid' in payload) return noneOf(all, 'invalid_input', payload.invalid)
-  if (wanting.tooMuch !== undefined) return noneOf(all, 'too_large', wanting.tooMuch)
-  const wanted = await store.wantedOf(deps.db, source.orgId, source.name)
+  const none = async (outcome: DeliveryOutcome, reason: string) =>
+    noneOf(await workflowsOf(deps, source, wanting), outcome, reason)
+  if (!source.isEnabled) return none('disabled', disabledConnection(source.name))
+  if ('invalid' in payload) return none('invalid_input', payload.invalid)
+  if (wanting.tooMuch !== undefined) return none('too_large', wanting.tooMuch)
+  const wanted = await wantedOf(deps, source, wanting)
   const inputText = inputOfConnection(read, payload.text)
   const most = Math.max(1, Math.floor(MOST_STARTED_CHARS / inputText.length))
   const { event, inTurn } = read
@@ -82,14 +81,16 @@ const MORE_THAN_FIT =
 
 async function ofHook(deps: StartDeps, read: Read, hook: NonNullable<InboundSource['hook']>): Promise<Decided> {
   const { source, payload } = read
-  if ('invalid' in payload) return noneOf([hook.workflowId], 'invalid_input', payload.invalid)
+  if ('invalid' in payload) return noneOf([hook], 'invalid_input', payload.invalid)
   const inputText = hook.input === 'body' ? payload.text : inputOfRequest(read, payload.text)
   const { environment } = source
   return sorted([await begin(deps, read, { workflowId: hook.workflowId, environment, inputText })])
 }
 
-export function noneOf(workflowIds: readonly WorkflowId[], outcome: DeliveryOutcome, reason: string): Decided {
-  return { runs: [], decided: workflowIds.map((workflowId) => ({ workflowId, outcome, reason, runId: null })) }
+type Workflows = readonly { workflowId: WorkflowId }[]
+
+export function noneOf(workflows: Workflows, outcome: DeliveryOutcome, reason: string): Decided {
+  return { runs: [], decided: workflows.map(({ workflowId }) => ({ workflowId, outcome, reason, runId: null })) }
 }
 
 function sorted(found: readonly (NewRun | MatchRow)[]): Decided {
@@ -145,10 +146,9 @@ export async function stillStarting(
       return refusedBy(error, run.workflowId, source.environment)
     }
   }
-  const all = runs.map(({ workflowId }) => workflowId)
   const found = source.isEnabled
     ? sorted(await Promise.all(runs.map(look)))
-    : noneOf(all, 'disabled', disabledConnection(source.name))
+    : noneOf(runs, 'disabled', disabledConnection(source.name))
   return { runs: found.runs, decided: [...found.decided, ...decided] }
 }
 

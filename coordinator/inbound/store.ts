@@ -1,7 +1,8 @@
 import type { OrgId } from '@windlass/shared/ids.ts'
 import { onlyFilters } from '../db/by-key.ts'
 import type { Db, Sql } from '../db/client.ts'
-import type { ConnectionRow, WantedRow, WantingRow, WebhookRow } from './row.ts'
+import { unnest } from '../db/unnest.ts'
+import type { ConnectionRow, NamingRow, WantedRow, WebhookRow, WeighedRow } from './row.ts'
 
 // Where deliveries come in. Senders name no org: their source is looked up first.
 
@@ -55,10 +56,32 @@ export async function ownersOf(db: Db, ids: readonly string[]): Promise<(OrgId |
   return ids.map((id) => owners.get(id))
 }
 
-/** Workflows that want something of a connection, by its name. */
-export function wantingOf(db: Db, orgId: OrgId, name: string, most: number): Promise<WantingRow[]> {
-  return db<WantingRow[]>`
-    select c.workflow_id, w.slug, sum(octet_length(c.filter::text) + octet_length(c.events::text))::int as bytes
+/** Of connections by their names. */
+type Names = readonly { orgId: OrgId; name: string }[]
+
+/** How many workflows name a connection, `most` at most, and how many bytes say what these want of it. */
+export function weighWanted(db: Db, names: Names, most: number): Promise<WeighedRow[]> {
+  return db<WeighedRow[]>`
+    select asked.org_id, asked.name, found.workflows, found.bytes
+    from ${unnest(db, 'asked', names, { orgId: 'text', name: 'text' })}
+    cross join lateral (
+      select count(*)::int as workflows, coalesce(sum(own.bytes), 0)::int as bytes
+      from (
+        select sum(octet_length(c.filter::text) + octet_length(c.events::text)) as bytes
+        from workflow_connections c
+        join workflows w on w.id = c.workflow_id and ${onlyFilters(db, db`w.deleted_at is null`)}
+        where c.org_id = asked.org_id and c.connection = asked.name
+        group by c.workflow_id
+        order by c.workflow_id
+        limit ${most}
+      ) own
+    ) found`
+}
+
+/** Workflows that want something of a connection. */
+export function workflowsNaming(db: Db, { orgId, name }: Names[number], most: number): Promise<NamingRow[]> {
+  return db<NamingRow[]>`
+    select c.workflow_id, w.slug
     from workflow_connections c
     join workflows w on w.id = c.workflow_id and ${onlyFilters(db, db`w.deleted_at is null`)}
     where c.org_id = ${orgId} and c.connection = ${name}
@@ -67,12 +90,12 @@ export function wantingOf(db: Db, orgId: OrgId, name: string, most: number): Pro
     limit ${most}`
 }
 
-/** What workflows want of a connection, by its name. */
-export function wantedOf(db: Db, orgId: OrgId, name: string): Promise<WantedRow[]> {
-  return db<WantedRow[]>`
-    select c.workflow_id, w.slug, c.events, c.filter, c.environment
-    from workflow_connections c
+/** What workflows want of connections. */
+export function wantedOf(db: Db, names: Names): Promise<(WantedRow & Names[number])[]> {
+  return db<(WantedRow & Names[number])[]>`
+    select c.org_id, c.connection as name, c.workflow_id, w.slug, c.events, c.filter, c.environment
+    from ${unnest(db, 'asked', names, { orgId: 'text', name: 'text' })}
+    join workflow_connections c on c.org_id = asked.org_id and c.connection = asked.name
     join workflows w on w.id = c.workflow_id and ${onlyFilters(db, db`w.deleted_at is null`)}
-    where c.org_id = ${orgId} and c.connection = ${name}
-    order by c.workflow_id, c.n`
+    order by c.org_id, c.connection, c.workflow_id, c.n`
 }

@@ -21,7 +21,7 @@ import type { Once } from './rules/signature.ts'
 import { type FormOf, type Payload, readPayload } from './rules/payload.ts'
 import type { InboundSource } from './sources.ts'
 import { type Decided, MOST_STARTED, noneOf, startsOf, stillStarting } from './starts.ts'
-import { type Wanting, wantingOf } from './wanting.ts'
+import { LIGHT_BYTES, type Wanting, wantingOf, workflowsOf } from './wanting.ts'
 
 export type TakeDeps = Parameters<typeof startsOf>[0] &
   Parameters<typeof tellOfNew>[0] & {
@@ -68,8 +68,6 @@ export interface Taken {
 const MOST_EVENT_CHARS = 200
 /** Larger payloads lie in the object store. */
 const IN_ROW_BYTES = 128 * 1024
-/** The inputs of all that it may start, with what is wanted of it, of which so much takes the turn of its org. */
-const LIGHT_BYTES = 64 * 1024
 
 /**
  * Writes a delivery with all that it starts, and tells of that. `lookAgain` finds its source as it is after a wait, and
@@ -85,10 +83,12 @@ export async function take(
   const wanting = await wantingOf(deps, source)
   const stay = async () => void (await lookAgain())
   const turn = <T>(act: () => Promise<T>) => deps.turns.orgDeliveries.run(source.orgId, { stay }, act)
-  const act = (inTurn: typeof turn) => takeNow(deps, { ...verified, wanting, since, inTurn }, lookAgain)
-  const starts = Math.min(MOST_STARTED, Math.max(1, wanting.workflows.length))
-  if (starts * body.length + wanting.bytes <= LIGHT_BYTES) return act(turn)
-  return turn(() => act((long) => long()))
+  const starts = Math.min(MOST_STARTED, Math.max(1, wanting.workflows))
+  if (starts * body.length + wanting.weight <= LIGHT_BYTES)
+    return takeNow(deps, { ...verified, wanting, since, inTurn: turn }, lookAgain)
+  // What is wanted of it may be something else when its turn has come.
+  const { wanted: _, ...rest } = wanting
+  return turn(() => takeNow(deps, { ...verified, wanting: rest, since, inTurn: (long) => long() }, lookAgain))
 }
 
 async function takeNow(
@@ -109,7 +109,7 @@ async function takeNow(
   }
   const id = idOf(source.about, headers, value)
   const found = isLarge
-    ? noneOf(idsOf(wanting), 'too_large', tooLarge(body.length, deps.config.maxInputBytes))
+    ? noneOf(await workflowsOf(deps, source, wanting), 'too_large', tooLarge(body.length, deps.config.maxInputBytes))
     : await startsOf(deps, { ...verified, event, id, payload, mayMerge: !replay })
   const { runs, decided } = isLongAgo(since) ? await stillStarting(deps, await lookAgain(), found) : found
   replay?.assert({ runs, decided })
@@ -133,8 +133,6 @@ async function commit(
   const [committed] = await deps.partitions.atHand(() => commitDeliveries(deps.db, [item], { first }))
   return committed!
 }
-
-const idsOf = ({ workflows }: Wanting) => workflows.map(({ workflowId }) => workflowId)
 
 /** As it is stored, matched and handed on. */
 function namedEvent(event: string | null): string | null {

@@ -1,15 +1,13 @@
 import type { ConnectionId, OrgId } from '@windlass/shared/ids.ts'
 import type { DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
 import type { Caller } from '../actor.ts'
-import type { Db } from '../db/client.ts'
 import { ownedStates } from '../environments/owned-secrets.ts'
 import { needConnection } from './connections.ts'
 import { type DecideDeps, decisionsOf } from './decisions.ts'
 import { disabledConnection, topOf } from './rules/outcome.ts'
 import { NO_SECRET } from './rules/signature.ts'
 import type { WantedRow } from './row.ts'
-import * as store from './store.ts'
-import { wantingOf } from './wanting.ts'
+import { wantedOf, wantingOf, type WantingDeps, workflowsOf } from './wanting.ts'
 
 interface TestAsk {
   connection: ConnectionId
@@ -18,14 +16,20 @@ interface TestAsk {
 }
 
 /** What a delivery would start, by event patterns and filters alone. Nothing is written. */
-export async function testConnection(deps: DecideDeps & { db: Db }, caller: Caller, ask: TestAsk) {
+export async function testConnection(deps: DecideDeps & WantingDeps, caller: Caller, ask: TestAsk) {
   const { id, name, enabled } = await needConnection(deps, caller, ask.connection)
   const state = (await ownedStates(deps.db, caller.orgId, [id])).get(id)
-  const { workflows, tooMuch } = await wantingOf(deps, { orgId: caller.orgId, name })
+  const source = { orgId: caller.orgId, name }
+  const wanting = await wantingOf(deps, source)
+  const { tooMuch } = wanting
   const matches =
     tooMuch === undefined
-      ? await matchesOf(deps, caller.orgId, { ...ask, wanted: await store.wantedOf(deps.db, caller.orgId, name) })
-      : workflows.map(({ slug }) => ({ workflow: slug, outcome: 'too_large' as const, reason: tooMuch }))
+      ? await matchesOf(deps, caller.orgId, { ...ask, wanted: await wantedOf(deps, source, wanting) })
+      : (await workflowsOf(deps, source, wanting)).map(({ slug }) => ({
+          workflow: slug,
+          outcome: 'too_large' as const,
+          reason: tooMuch,
+        }))
   const hasSecret = state?.hasSecret ?? false
   const whole = wholeOf({ name, enabled, hasSecret }) ?? topOf(matches)
   return { hasSecret, enabled, ...whole, matches }

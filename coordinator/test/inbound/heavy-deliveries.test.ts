@@ -37,6 +37,20 @@ const setFilters = ({ name }: MadeConnection, bytes: number) => c.db`
   set filter = json_build_object('ref', repeat('x', ${bytes}::int))
   where connection = ${name}`
 
+/** So many more workflows that want pushes of the connection. */
+async function copyReceiver({ name }: MadeConnection, { id }: { id: string }, count: number): Promise<void> {
+  await c.db`
+    insert into workflows
+    select (jsonb_populate_record(w, jsonb_build_object('id', left(w.id, 23) || nth, 'slug', w.slug || nth))).*
+    from workflows w, generate_series(1, ${count}::int) n, to_char(n, 'FM000000') nth
+    where w.id = ${id}`
+  await c.db`
+    insert into workflow_connections (workflow_id, n, org_id, connection, events, filter)
+    select w.id, 0, w.org_id, ${name}, '{push}', '{}'
+    from workflows w
+    where w.org_id = ${c.orgId} and left(w.id, 23) = left(${id}, 23) and w.id <> ${id}`
+}
+
 test('of a connection more than 1 MiB of filters is not read: its deliveries are kept, and say so', async () => {
   const github = await aConnection()
   const { slug } = await aReceiverOf(c, github.name, ['push'])
@@ -53,17 +67,7 @@ test('of a connection more than 1 MiB of filters is not read: its deliveries are
 
 test('a connection that more than a thousand workflows name starts none of them, and says so', async () => {
   const github = await aConnection()
-  const { id } = await aReceiverOf(c, github.name, ['push'])
-  await c.db`
-    insert into workflows
-    select (jsonb_populate_record(w, jsonb_build_object('id', left(w.id, 23) || nth, 'slug', w.slug || nth))).*
-    from workflows w, generate_series(1, 1000) n, to_char(n, 'FM000000') nth
-    where w.id = ${id}`
-  await c.db`
-    insert into workflow_connections (workflow_id, n, org_id, connection, events, filter)
-    select w.id, 0, w.org_id, ${github.name}, '{push}', '{}'
-    from workflows w
-    where w.org_id = ${c.orgId} and left(w.id, 23) = left(${id}, 23) and w.id <> ${id}`
+  await copyReceiver(github, await aReceiverOf(c, github.name, ['push']), 1000)
   const { receipt } = await push(github, '{}')
   assert.deepEqual([receipt.delivery.outcome, receipt.runs], ['too_large', []])
   assert.match(receipt.delivery.reason!, /More than 1000 workflows/)
@@ -96,9 +100,25 @@ test('a small delivery that may start many workflows takes a turn too, and count
   assert.equal(run.mock.callCount(), 1)
   const start = { run: { input: 'x'.repeat(32 * 1024) }, keys: [] } as unknown as NewDelivery['starts'][number]
   const weights = [0, 1, 100].map((n) =>
-    weightOfDelivery({ payload: null, starts: Array.from({ length: n }, () => start) }),
+    weightOfDelivery({ payload: null, decided: [], starts: Array.from({ length: n }, () => start) }),
   )
   assert.deepEqual(weights, [1, 2, 200])
+})
+
+test('a delivery of two bytes takes a turn where many workflows name its connection, and counts more', async (t) => {
+  const github = await aConnection()
+  await copyReceiver(github, await aReceiverOf(c, github.name, ['push']), 60)
+  const run = t.mock.method(c.deps.turns.orgDeliveries, 'run')
+  const deliveries = t.mock.method(c.deps.deliveries, 'add')
+  const pushed = async () => (await push(github, '{}', { 'x-github-event': 'ping' })).receipt.delivery
+  assert.equal((await pushed()).outcome, 'unmatched')
+  assert.equal(run.mock.callCount(), 0)
+  await copyReceiver(github, await aReceiverOf(c, github.name, ['push']), 10)
+  const { id, outcome } = await pushed()
+  assert.deepEqual([outcome, run.mock.callCount()], ['unmatched', 1])
+  assert.equal((await deliveryOf(id)).matches.length, 72)
+  const weights = deliveries.mock.calls.map(({ arguments: [item] }) => weightOfDelivery(item))
+  assert.deepEqual(weights.map(Math.floor), [8, 10])
 })
 
 test('a small delivery with which filters compare much takes a turn, and goes on by pieces', async (t) => {

@@ -1,10 +1,11 @@
-// Deliveries to one webhook at the same moment: anybody may send them, and what they cost is bounded.
+// Deliveries to one webhook or connection at the same moment: what they cost is bounded.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { countBlocked, untilBlocked } from '../_kit/blocked.ts'
-import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aConnection, aReceiverOf, push } from '../_kit/connections.ts'
 import { aSession } from '../_kit/credentials.ts'
+import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aKeyText } from '../_kit/environments.ts'
 import { aHook, deliver, type Hook } from '../_kit/inbound.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -53,6 +54,26 @@ test('while look-ups of one webhook take long, others have connections, and no d
   assert.deepEqual(await statusesOf(all), new Set([401]))
   for (const { status, receipt } of await Promise.all(signed))
     assert.deepEqual([status, receipt.delivery.outcome], [200, 'triggered'])
+})
+
+test('deliveries of one connection share the look at what is wanted of it, and others have connections', async () => {
+  const github = await aConnection(c, session, { kind: 'github' })
+  await aReceiverOf(c, github.name, ['push'])
+  const all: ReturnType<typeof push>[] = []
+  const hook = await aReceiver()
+  await c.db.begin(async (tx) => {
+    await tx`lock table workflow_connections in access exclusive mode`
+    for (let n = 0; n < MANY; n++) all.push(push(github, '{}'))
+    await untilBlocked(c.db, '%workflow_connections%')
+    // What is wanted of a webhook is known.
+    assert.equal((await deliver(hook)).status, 200)
+    assert.ok((await countBlocked(c.db, '%workflow_connections%')) <= 2)
+  })
+  for (const { receipt } of await Promise.all(all)) assert.equal(receipt.delivery.outcome, 'triggered')
+  // A workflow that is deployed later counts for what comes in then.
+  const { slug } = await aReceiverOf(c, github.name, ['push'])
+  const { receipt } = await push(github, '{}')
+  assert.deepEqual([receipt.runs.length, receipt.runs.some(({ workflow }) => workflow === slug)], [2, true])
 })
 
 test('amid a flood of unsigned ones a new secret counts at once, and so does the end of the webhook', async (t) => {

@@ -31,7 +31,13 @@ const BACKOFF = { firstMs: 200, capMs: 5_000 }
 /** Nothing more of it came for too long, or will. */
 export class NotArrived extends Error {}
 
-/** The bytes of a bundle, in order. Where a connection breaks off, the next one goes on from there. */
+/** The coordinator has less of it than the offer says. */
+export class Truncated extends Error {}
+
+/**
+ * The bytes of a bundle, in order. Where a connection breaks off, the next one goes on from there. So it does where an
+ * answer ends too early: a proxy that was cut off itself may end it as if that were all.
+ */
 export async function* bundlePieces(
   options: PiecesOptions,
   digest: string,
@@ -48,9 +54,10 @@ export async function* bundlePieces(
       arrival.came(piece.length)
       yield piece
     }
-    if (!broken || arrival.isWhole) return
+    if (arrival.isWhole) return
     failures = arrival.bytes > before ? 0 : failures + 1
-    assertWorthwhile(options, { digest, arrival, error: broken.error })
+    const { error } = broken ?? new Broken(new Error('The answer ended before the bundle did'))
+    assertWorthwhile(options, { digest, arrival, error })
     await pause(backoffMs(failures, BACKOFF))
   }
 }
@@ -135,6 +142,7 @@ function assertWorthwhile(
   { digest, arrival, error }: { digest: string; arrival: Arrival; error: unknown },
 ): void {
   if (isAbsent(error)) throw error
+  if (isBehindEnd(error)) throw new Truncated(`the coordinator has no more of it: ${arrival.text()}`, { cause: error })
   const isOver = performance.now() - arrival.progressAt > paces.patienceMs
   // Another host may have what this one lacks, and the run need not wait for it.
   if (isOver || isHostTrouble(error)) {
@@ -146,4 +154,8 @@ function assertWorthwhile(
 
 export function isAbsent(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404
+}
+
+function isBehindEnd(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 416
 }

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { Arrival } from './arrival.ts'
-import { bundlePieces, FETCH_PACES, isAbsent, NotArrived } from './bundle-pieces.ts'
+import { bundlePieces, FETCH_PACES, isAbsent, NotArrived, Truncated } from './bundle-pieces.ts'
 import type { PiecesOptions } from './bundle-pieces.ts'
 import { folderBytes, openCache } from './cache.ts'
 import type { BundleCache } from './cache.ts'
@@ -182,7 +182,8 @@ class WrongDigest extends Error {}
 
 function isDamage(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
-  return error instanceof WrongDigest || (typeof code === 'string' && code.startsWith('Z_'))
+  if (error instanceof WrongDigest || error instanceof Truncated) return true
+  return typeof code === 'string' && code.startsWith('Z_')
 }
 
 function unusable(digest: string, error: unknown): BundleUnusable {

@@ -138,6 +138,61 @@ for (const [coordinator, answer] of Object.entries(ANSWERS)) {
   )
 }
 
+lineTest('a bundle whose answer ends too early, as if that were all, goes on where it was', async (line) => {
+  const { bundles, asked, large } = line
+  const bundle = await large()
+  const holding = bundles.hold(bundle, never)
+  const { response } = await until('the request', () => asked[0])
+  const third = Math.floor(bundle.packed.length / 3)
+  response.end(bundle.packed.subarray(0, third))
+  const { range, response: second } = await until('another request', () => asked[1])
+  assert.equal(range, `bytes=${third}-`)
+  const content = `bytes ${third}-${bundle.packed.length - 1}/${bundle.packed.length}`
+  second.writeHead(206, { 'content-range': content }).end(bundle.packed.subarray(third, 2 * third))
+  const { range: rest, response: last } = await until('a third request', () => asked[2])
+  assert.equal(rest, `bytes=${2 * third}-`)
+  last.end(bundle.packed)
+  await isThere(await holding)
+  assert.equal(asked.length, 3)
+})
+
+lineTest(
+  'a bundle whose answers always end too early is given up, and the reason says so',
+  async ({ bundles, asked, large }) => {
+    const bundle = await large()
+    const holding = assert.rejects(bundles.hold(bundle, never), {
+      name: 'Error',
+      message:
+        /^The bundle could not be fetched: The answer ended before the bundle did; 0\.010 of 0\.0\d\d MB of its bundle/,
+    })
+    const given = new AbortController()
+    void holding.finally(() => given.abort())
+    for (let answered = 0; !given.signal.aborted; await delay(10))
+      for (; answered < asked.length; answered++) asked[answered]!.response.end(bundle.packed.subarray(0, 10_000))
+    await holding
+    assert.ok(asked.length > 1, 'another connection was tried')
+  },
+  { stepBytes: 1_000, silenceMs: 60_000, patienceMs: 500 },
+)
+
+lineTest('a bundle of which the coordinator has only a part is unusable, and the run says why', async (line) => {
+  const { bundles, asked, large, lines } = line
+  const bundle = await large()
+  const holding = assert.rejects(bundles.hold(bundle, never), {
+    name: 'BundleUnusable',
+    message: /the coordinator has no more of it: 0\.0\d\d of 0\.0\d\d MB of its bundle have come/,
+  })
+  for (let at = 0; at < 6; at++) {
+    const { range, response } = await until(`request ${at + 1}`, () => asked[at])
+    if (at % 2 === 0) response.end(bundle.packed.subarray(0, 10_000))
+    else response.writeHead(416, { 'content-type': 'application/json' }).end('{}')
+    assert.equal(range, at % 2 === 0 ? undefined : 'bytes=10000-')
+  }
+  await holding
+  assert.equal(asked.length, 6)
+  assert.equal(lines.filter(({ name }) => name === 'bundle.retry').length, 5)
+})
+
 lineTest('four bundles are fetched at a time, and those that were wanted first come first', async (setting) => {
   const { bundles, asked, large } = setting
   const wanted = await Promise.all(Array.from({ length: 7 }, large))

@@ -3,11 +3,12 @@ import fs from 'node:fs/promises'
 import { eachEntry } from '../os/each-entry.ts'
 import { readOrNothing } from '../os/process-id.ts'
 import { formerOwner, removeTree } from '../os/remove-tree.ts'
+import { openQueues, QUEUES } from './message-queues.ts'
 import { toolPath } from './tools.ts'
 import { runToolAs } from './uids.ts'
 
 /** Where every user may leave something, besides its workspace. */
-const SHARED = ['/tmp', '/var/tmp', '/dev/shm', '/run/lock']
+const SHARED = ['/tmp', '/var/tmp', '/dev/shm', '/run/lock', QUEUES]
 /** Sticky, and others may write. */
 const OPEN_TO_ALL = 0o1002
 const SYSVIPC = '/proc/sysvipc'
@@ -29,6 +30,7 @@ export async function removeTraces(isTheirs: IsTheirs): Promise<IsTheirs> {
     if (isTheirs(uid)) return removeTree(file).catch(() => staying.add(uid))
     return isShared(found) ? eachEntry(file, removeTheirs).catch(unlessGone) : undefined
   }
+  await openQueues()
   // Not every system has all of them.
   const folders = SHARED.filter((folder) => existsSync(folder))
   const removing = folders.map((folder) => eachEntry(folder, removeTheirs))

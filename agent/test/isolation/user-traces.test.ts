@@ -16,6 +16,7 @@ import fs from 'node:fs/promises'
 import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
+import { openQueues } from '../../isolation/message-queues.ts'
 import { asUser } from '../../isolation/uids.ts'
 import { removeTraces } from '../../isolation/user-traces.ts'
 import { formerOwner } from '../../os/remove-tree.ts'
@@ -57,6 +58,28 @@ test('what others hand to a user keeps nobody from its number', { skip: NEEDS_PE
   const handed = makeQueue(t, OTHER, THEIRS)
   assert.equal((await removeTraces((uid) => uid === THEIRS))(THEIRS), false)
   assert.equal(isQueue(handed), false)
+})
+
+/** Numbers of `mq_open` and `mq_unlink`. */
+const CALLS: Partial<Record<NodeJS.Architecture, [number, number]>> = { x64: [240, 241], arm64: [180, 181] }
+const NEEDS_CALLS = NEEDS_PERL || (CALLS[process.arch] ? false : 'it needs to know the numbers of system calls')
+
+test('POSIX message queues of a user go, and those of another stay', { skip: NEEDS_CALLS }, async (t) => {
+  const [open, unlink] = CALLS[process.arch]!
+  const call = (uid: number, text: string) =>
+    spawnSync('setpriv', [...asUser(uid), '/usr/bin/perl', '-e', `my $n = "$ARGV[0]\\0"; ${text}`, nameOf(uid)]).status
+  const nameOf = (uid: number) => `windlass-${process.pid}-${uid}`
+  const isQueueOf = (uid: number) => call(uid, `exit(syscall(${open}, $n, 0, 0, 0) < 0 ? 1 : 0)`) === 0
+  for (const uid of [THEIRS, OTHER]) {
+    // O_CREAT and O_RDWR.
+    assert.equal(call(uid, `exit(syscall(${open}, $n, 0102, 0600, 0) < 0 ? 1 : 0)`), 0)
+    t.after(() => call(uid, `syscall(${unlink}, $n)`))
+  }
+  assert.deepEqual([isQueueOf(THEIRS), isQueueOf(OTHER)], [true, true])
+  const isStaying = await removeTraces((uid) => uid === THEIRS)
+  if (!(await openQueues())) return t.skip('it needs queues as files, in /dev/mqueue')
+  assert.equal(isStaying(THEIRS), false)
+  assert.deepEqual([isQueueOf(THEIRS), isQueueOf(OTHER)], [false, true])
 })
 
 test('a mount into which not even root may look is nobody’s trace', { skip: NEEDS_ROOT }, async (t) => {

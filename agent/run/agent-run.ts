@@ -22,6 +22,8 @@ export class AgentRun {
   isAnswered = false
   /** When the per-run token of the moment was received. */
   tokenAt = performance.now()
+  /** What the secrets have in all that its program was given. */
+  secretBytes = 0
   cancelled: CancelOrder | undefined
   fate: Fate | undefined
   /** Its program only waits, and has given its slot back. */

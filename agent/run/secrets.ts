@@ -5,6 +5,7 @@ import type { AgentRun } from './agent-run.ts'
 import { bytesOf, keepGivenSecrets, MOST_BYTES, type Hidden } from './given-secrets.ts'
 import { keepRedactors } from './redact/redactor-cache.ts'
 import type { Redactor } from './redact/redactor.ts'
+import { keepUnconfirmed } from './unconfirmed-secrets.ts'
 
 /** What a run is given besides its variables, and what keeps it out of all that the run tells. */
 export interface RunSecrets {
@@ -28,6 +29,11 @@ export interface Secrets {
   rests(run: string): void
   /** The run has ended and prints nothing any more. */
   forget(run: string): void
+}
+
+/** A program that was taken back says that it was given more than it can have been, or than there is room for. */
+class SecretsDoubtful extends Error {
+  override readonly name = 'SecretsDoubtful'
 }
 
 export class SecretsTooLarge extends Error {
@@ -55,6 +61,7 @@ export function createSecrets(
   given = keepGivenSecrets(),
 ): Secrets {
   const redactors = keepRedactors()
+  const unconfirmed = keepUnconfirmed()
 
   async function hiding(values: RunSecrets['values'], hidden: Hidden): Promise<RunSecrets> {
     return { values, redactor: await redactors.of(hidden.values), forgotten: hidden.forgotten }
@@ -67,23 +74,31 @@ export function createSecrets(
       const within = { unwanted: agentRun.unwanted, deadlineMs, isPassing }
       const values = secrets ? await readWithRetries(rest, agentRun, within) : {}
       assertSize(values)
+      agentRun.secretBytes = bytesOf(Object.values(values))
       return hiding(values, given.add(run, values))
     },
     async readAgain(agentRun, reported, signal) {
       const { run, secrets, variables } = agentRun.offer
       const values = Object.fromEntries(Object.entries(reported).filter(([name, value]) => variables[name] !== value))
-      // A program can say anything.
-      assertSize(values)
+      assertWasGiven(values, agentRun.secretBytes)
       if (!secrets && Object.keys(values).length === 0) return undefined
       given.add(run, values)
       const within = { unwanted: signal, deadlineMs: AGAIN_MS, isPassing: isPassingAgain }
       const found = secrets ? await readWithRetries(rest, agentRun, within) : {}
       given.add(run, found)
+      if (!unconfirmed.add(run, unconfirmedOf(values, found)))
+        throw new SecretsDoubtful('there is no room for what programs say they were given, and would not be given now')
       // What the program has comes before what the next process will have: there may not be room for both.
       return hiding(values, given.add(run, values))
     },
-    rests: (run) => given.rests(run),
-    forget: (run) => given.forget(run),
+    rests(run) {
+      unconfirmed.drop(run)
+      given.rests(run)
+    },
+    forget(run) {
+      unconfirmed.drop(run)
+      given.forget(run)
+    },
   }
 }
 
@@ -93,6 +108,17 @@ function assertSize(values: Readonly<Record<string, string>>): void {
   throw new SecretsTooLarge(
     `The secrets of the run have ${bytes} bytes in all, and ${MOST_BYTES} are allowed. Keep what is large elsewhere, and the key to it here.`,
   )
+}
+
+/** A program can say anything, and what is made of it takes hundreds of times the memory. */
+function assertWasGiven(values: Readonly<Record<string, string>>, givenBytes: number): void {
+  const bytes = bytesOf(Object.values(values))
+  if (bytes <= givenBytes) return
+  throw new SecretsDoubtful(`it says that its secrets have ${bytes} bytes, and it was given ${givenBytes}`)
+}
+
+function unconfirmedOf(values: RunSecrets['values'], found: RunSecrets['values']): string[] {
+  return Object.entries(values).flatMap(([name, value]) => (found[name] === value ? [] : [value]))
 }
 
 interface Within {

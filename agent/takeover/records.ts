@@ -27,6 +27,8 @@ export const ProgramRecord = z.object({
   limits: RunLimits,
   /** Without what its secrets were: the program itself says that. */
   offer: Offer,
+  /** What these have in all: it cannot say more. Agents of before did not write it down. */
+  secretBytes: z.int().optional(),
   /** Since when it computes, by the clock that runs from the machine's start, in milliseconds; null while it does not. */
   computesFromMs: z.number().nullable(),
   /** What was left then of the time that it may compute. */

@@ -8,6 +8,7 @@ import { sinceBootMs } from '../os/process-id.ts'
 import { ended, follow, lost, startOf, type ExecuteNeeds } from '../run/execute.ts'
 import type { HostProcess } from '../run/hosts/host-process.ts'
 import { AgentRun } from '../run/agent-run.ts'
+import { MOST_BYTES } from '../run/given-secrets.ts'
 import type { AgentRuns } from '../run/agent-runs.ts'
 import type { TakenBack } from '../run/program/program.ts'
 import { NO_JOURNAL } from '../run/program/recorded-journal.ts'
@@ -55,6 +56,7 @@ export async function takeBack(
   agentRun.answer('ours')
   agentRun.isParked = mark.isParked
   agentRun.tokenAt = OLD
+  agentRun.secretBytes = record.secretBytes ?? MOST_BYTES
   deps.agentRuns.add(agentRun)
   // At once: a full disk is given back what no run uses.
   const release = deps.bundles.retain(record.offer.bundle)

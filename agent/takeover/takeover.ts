@@ -93,13 +93,14 @@ class RecordedPrograms implements Takeover {
     return true
   }
 
-  #write({ offer }: AgentRun, at: Whereabouts, mark: ProcessMark): void {
+  #write({ offer, secretBytes }: AgentRun, at: Whereabouts, mark: ProcessMark): void {
     const { pid: _, countedMs, ...rest } = at
     const computesFromMs = countedMs === null ? null : sinceBootMs() - countedMs
     if (this.#recorded.size === 0) this.#tellLease()
     // Its process has been told these, and nobody needs them any more.
     const cleared = { inputText: '', journal: { ...offer.journal, text: null } }
-    this.#deps.records.keep({ ...rest, process: mark, offer: { ...offer, ...cleared }, computesFromMs })
+    const facts = { process: mark, offer: { ...offer, ...cleared }, secretBytes, computesFromMs }
+    this.#deps.records.keep({ ...rest, ...facts })
     this.#deps.processes.keep(at.pid, true)
   }
 

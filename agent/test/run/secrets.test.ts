@@ -214,15 +214,41 @@ withAgent(
   { env: { WINDLASS_AGENT_PARKED_MS: '0' } },
 )
 
-test('what a program that was taken back calls its secrets has the size of secrets at most', async () => {
+test('a program that was taken back is believed as many bytes of secrets as it was given', async () => {
   const secrets = createSecrets({ secrets: async () => ({}) })
   const run = {
     offer: { run: 'run_1', secrets: true, variables: { PLAIN: 'p'.repeat(300_000) } },
+    secretBytes: 64 * 1024,
   } as unknown as AgentRun
   const given = { PLAIN: 'p'.repeat(300_000), KEY: 'k'.repeat(64 * 1024) }
   assert.deepEqual((await secrets.readAgain(run, given, NEVER))?.values, { KEY: given.KEY })
-  const lie = { ...given, OTHER: 'o'.repeat(64 * 1024 + 1) }
-  await assert.rejects(secrets.readAgain(run, lie, NEVER), { name: 'SecretsTooLarge' })
+  const lie = { ...given, OTHER: 'o' }
+  const message = 'it says that its secrets have 65537 bytes, and it was given 65536'
+  await assert.rejects(secrets.readAgain(run, lie, NEVER), { name: 'SecretsDoubtful', message })
+})
+
+test('programs that were taken back together name as much as one may have that nobody confirms', async () => {
+  const confirmed = { NOW: 'n'.repeat(60 * 1024) }
+  const secrets = createSecrets({ secrets: async () => confirmed })
+  const readAgain = (run: string, value: string) => {
+    const agentRun = { offer: { run, secrets: true, variables: {} }, secretBytes: 128 * 1024 } as unknown as AgentRun
+    return secrets.readAgain(agentRun, { ...confirmed, KEY: value.repeat(60 * 1024) }, NEVER)
+  }
+  // The same value of several programs takes the room of one.
+  for (const run of ['run_1', 'run_2', 'run_3']) assert.ok(await readAgain(run, 'a'))
+  assert.ok(await readAgain('run_4', 'b'))
+  await assert.rejects(readAgain('run_5', 'c'), { name: 'SecretsDoubtful', message: /no room/ })
+  for (const run of ['run_1', 'run_2', 'run_3']) secrets.rests(run)
+  assert.ok(await readAgain('run_6', 'c'))
+  secrets.forget('run_4')
+  assert.ok(await readAgain('run_7', 'd'))
+})
+
+test('a run knows how many bytes of secrets its program is given', async () => {
+  const secrets = createSecrets({ secrets: async () => ({ KEY: 'ä'.repeat(10), OTHER: 'o' }) })
+  const run = { offer: { run: 'run_1', secrets: true, variables: {} }, secretBytes: 0 } as unknown as AgentRun
+  await secrets.read(run)
+  assert.equal(run.secretBytes, 21)
 })
 
 test('a program that was taken back waits longer for its secrets than one that has not begun', async () => {
@@ -230,7 +256,11 @@ test('a program that was taken back waits longer for its secrets than one that h
   let asked = 0
   const rest = { secrets: async () => ((asked += 1) < 3 ? Promise.reject(refused) : { KEY }) }
   const secrets = createSecrets(rest, 0)
-  const run = { offer: { run: 'run_1', secrets: true, variables: {} }, unwanted: NEVER } as unknown as AgentRun
+  const run = {
+    offer: { run: 'run_1', secrets: true, variables: {} },
+    unwanted: NEVER,
+    secretBytes: 100,
+  } as unknown as AgentRun
   await assert.rejects(secrets.read(run), { name: 'SecretsNotNow' })
   assert.deepEqual((await secrets.readAgain(run, { KEY }, NEVER))?.values, { KEY })
 })

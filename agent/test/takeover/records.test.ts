@@ -49,6 +49,7 @@ function aRecord(pid: number, more: Partial<ProgramRecord> = {}): Omit<ProgramRe
       token: 't',
     },
     computesFromMs: null,
+    secretBytes: 12,
     leftMs: 1000,
     ...more,
   }

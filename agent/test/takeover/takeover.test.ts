@@ -11,12 +11,16 @@ const LEASE = { fromMs: 1, fenceMs: 2 }
 
 /** A takeover over a disk that takes something, or nothing. */
 function aTakeover(isFull: () => boolean) {
+  const written: { secretBytes?: number | undefined }[] = []
   const write = () => {
     if (isFull()) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
   }
   const records = {
     rendezvous: () => '',
-    keep: write,
+    keep: (record) => {
+      write()
+      written.push(record)
+    },
     forget: write,
     reaperIs: write,
     leaseFrom: write,
@@ -32,8 +36,8 @@ function aTakeover(isFull: () => boolean) {
   const done = Promise.withResolvers<void>()
   const at = { pid: process.pid, marker: 'm.1', workspace: '/nowhere', countedMs: 5, leftMs: 10 }
   const program = { whereabouts: () => at, follow: () => undefined, done: done.promise } as unknown as RunningProgram
-  const agentRun = { offer: { run: newId('run'), epoch: 1, journal: {} } } as unknown as AgentRun
-  return { takeover, agentRun, program, spared, end: done.resolve }
+  const agentRun = { offer: { run: newId('run'), epoch: 1, journal: {} }, secretBytes: 12 } as unknown as AgentRun
+  return { takeover, agentRun, program, spared, written, end: done.resolve }
 }
 
 test('on a full disk a program is not kept, and nothing breaks', async () => {
@@ -52,5 +56,15 @@ test('a lease that cannot be written ends earlier for the next agent, and nothin
   assert.deepEqual(spared, [true])
   isFull = true
   takeover.leaseFrom(LEASE)
+  end()
+})
+
+test('the next agent knows how many bytes of secrets a program was given', () => {
+  const { takeover, agentRun, program, written, end } = aTakeover(() => false)
+  takeover.watch(agentRun, program, true)
+  assert.deepEqual(
+    written.map(({ secretBytes }) => secretBytes),
+    [12],
+  )
   end()
 })

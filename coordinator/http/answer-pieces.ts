@@ -50,13 +50,15 @@ export async function sendPieces(outlet: Outlet, answer: PiecesAnswer, reading: 
   }
 }
 
-/** What stands before it is made all the same, so that the maker of the pieces sees all of them. */
-async function* partOf(
+/** What stands before it is made all the same, and one piece behind it at most. */
+export async function* partOf(
   pieces: PiecesAnswer['pieces'],
   { first, last }: ByteRange,
 ): AsyncGenerator<Uint8Array, void, void> {
   let at = 0
   for await (const piece of pieces) {
+    // Not before there is more: a maker that comes to its end may look whether all was right.
+    if (at > last) return
     const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
     const part = bytes.subarray(Math.max(0, first - at), Math.max(0, last + 1 - at))
     at += bytes.length

@@ -6,6 +6,7 @@ import type { OrgId, WorkflowRef } from '@windlass/shared/ids.ts'
 import type { Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
 import type { Db } from '../db/client.ts'
 import { countFitting } from '../db/page-bytes.ts'
+import { createSeats } from '../limits/seats.ts'
 import type { ObjectStore } from '../objects/store.ts'
 import type { Source, Sources } from './sources.ts'
 import { contentKey } from '../objects/key.ts'
@@ -79,6 +80,9 @@ export async function needWorkflow(deps: { db: Db }, orgId: OrgId, ref: Workflow
   return workflow
 }
 
+/** Pieces of bundles that are read at this moment. Orgs have their turns, however many requests one has. */
+const seats = createSeats({ org: 4, all: 16 })
+
 /**
  * A bundle, for an agent of the org that owns it. It may have 50 MiB, and a fleet reads it at once, so nobody has it in
  * memory as a whole.
@@ -96,7 +100,7 @@ export async function bundleOf(
     const stream = await objects.stream(key)
     if (!stream) throw missingObject(log, digest)
     const hash = createHash('sha256')
-    for await (const piece of stream as AsyncIterable<Uint8Array>) {
+    for await (const piece of inTurns(orgId, stream)) {
       hash.update(piece)
       yield piece
     }
@@ -104,6 +108,21 @@ export async function bundleOf(
     if (hash.digest('hex') !== digest) throw damagedObject(log, digest)
   }
   return { bytes: found.size, pieces: pieces() }
+}
+
+/** Between its pieces a slow reader keeps no other from its turn. */
+async function* inTurns(orgId: OrgId, stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
+  const pieces = stream[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      const leave = await seats.take(orgId)
+      const { done, value } = await pieces.next().finally(leave)
+      if (done) return
+      yield value
+    }
+  } finally {
+    await pieces.return?.()
+  }
 }
 
 export function presentWorkflow(row: store.WorkflowRow): Workflow {

@@ -116,9 +116,9 @@ async function* inTurns(orgId: OrgId, stream: AsyncIterable<Uint8Array>): AsyncG
   try {
     for (;;) {
       const leave = await seats.take(orgId)
-      const { done, value } = await pieces.next().finally(leave)
-      if (done) return
-      yield value
+      const next = await pieces.next().finally(leave)
+      if (next.done) return
+      yield next.value
     }
   } finally {
     await pieces.return?.()

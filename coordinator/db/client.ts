@@ -42,7 +42,8 @@ export const PostgresError = postgres.PostgresError
 
 /**
  * bigint, numeric and count(*) arrive as strings: a number would lose digits. Cast with `::int`, or keep the string.
- * Poolers that refuse start parameters need `ignore_startup_parameters = statement_timeout, lock_timeout, tcp_user_timeout, …`.
+ * Poolers that refuse start parameters need
+ * `ignore_startup_parameters = statement_timeout, lock_timeout, tcp_user_timeout, …`.
  */
 export function openDatabase({ url, max = 10, log, statementTimeoutMs = 30_000 }: DatabaseOptions): Database {
   const { address, host } = splitHost(url)

@@ -33,7 +33,8 @@ export function whyNoTmux(): string | false {
 }
 
 const ROWS = 40
-const LATEST_MS = 30_000
+/** A deploy and a run of a busy machine included. */
+const LATEST_MS = 120_000
 let terminals = 0
 
 export function openTerminal({ columns, env, cwd }: TerminalOptions): Terminal {

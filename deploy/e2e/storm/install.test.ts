@@ -25,7 +25,7 @@ let machine: CleanMachine
 let current: () => Instance
 if (!skip) {
   ;({ current } = fileInstance({ programs: [], env: { WINDLASS_HOST: '0.0.0.0' } }))
-  before(async () => void (machine = await makeMachine(temp.home)), { timeout: 280_000 })
+  before(async () => void (machine = await makeMachine(temp.home)), { timeout: 960_000 })
 }
 
 after(() => {

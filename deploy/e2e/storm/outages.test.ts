@@ -1,7 +1,7 @@
 // What an outage of ours costs fifty runs that execute meanwhile: nothing but what the fence took, and that has a limit
 // of its own. WINDLASS_TEST_REAL_TIME=1 plays it with the settings of the product, in 45 minutes.
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -60,11 +60,15 @@ after(async () => {
 
 let folders = 0
 
-/** Fifty runs that execute, whatever happens to them then. Answers how they ended. */
+/**
+ * Fifty runs that execute, whatever happens to them then. Answers how they ended. None goes on before the last has
+ * started: on a busy machine that takes longer than a run.
+ */
 async function throughout(takesMs: number, outage: () => Promise<void>): Promise<Run[]> {
   const folder = join(temp.home, `diaries-${++folders}`)
   mkdirSync(folder)
-  const input: Input = { folder, lines: 10, takesMs }
+  const gate = join(folder, 'gate')
+  const input: Input = { folder, lines: 10, takesMs, gate }
   const { client } = instance
   const triggers = Array.from({ length: RUNS }, () => client.runs.trigger({ workflow: 'outages', input }))
   const ids = (await Promise.all(triggers)).map(({ run }) => run.id)
@@ -72,6 +76,7 @@ async function throughout(takesMs: number, outage: () => Promise<void>): Promise
   await until('all to execute', async () => (await all())?.every(({ status }) => status === 'running'), {
     ms: START_MS,
   })
+  writeFileSync(gate, '')
   await outage()
   const runs = await until(
     'the end of all',

@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { log, phase } from 'windlass'
@@ -11,6 +11,8 @@ export interface Input {
   lines: number
   /** Milliseconds from the first to the last. */
   takesMs: number
+  /** A file: nothing is logged before it is there. Without it, it begins at once. */
+  gate?: string
 }
 
 /** One line of the diary. `living`: processes that were busy with earlier attempts when this one began. */
@@ -23,13 +25,15 @@ export interface Entry {
 }
 
 const PARTS = 5
+const LOOK_MS = 50
 
 export async function run(
-  { folder, lines, takesMs }: Input,
+  { folder, lines, takesMs, gate }: Input,
   context: RunContext,
 ): Promise<{ attempt: number; lines: number }> {
   const diary = join(folder, context.runId)
   note(diary, context.attempt, 'start')
+  if (gate !== undefined) await opened(gate)
   for (let part = 1, line = 1; part <= PARTS; part++) {
     phase(`part ${part}`)
     for (; line <= (lines * part) / PARTS; line++) {
@@ -41,6 +45,10 @@ export async function run(
   }
   note(diary, context.attempt, 'end')
   return { attempt: context.attempt, lines }
+}
+
+async function opened(gate: string): Promise<void> {
+  while (!existsSync(gate)) await wait(LOOK_MS)
 }
 
 /** One write with O_APPEND: what is in the file is whole and in order, whoever is killed. */

@@ -1,5 +1,5 @@
 import { probe } from '@windlass/shared/probe.ts'
-import type { Pace } from '../limits/pace.ts'
+import type { Pace } from '../pace.ts'
 import { createFifo } from '../db/fifo.ts'
 import { type Part, partOf } from '@windlass/shared/wire/parts.ts'
 import { POLICY } from './close-codes.ts'

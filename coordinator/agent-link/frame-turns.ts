@@ -1,5 +1,5 @@
 import { pause } from '@windlass/shared/time.ts'
-import type { Pace } from '../limits/pace.ts'
+import type { Pace } from '../pace.ts'
 import { TRY_AGAIN } from './close-codes.ts'
 import { isTooMuchOfOrg, newLoad } from './backlog.ts'
 

@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId } from '@windlass/shared/ids.ts'
+import { newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { BulkFilter, Job, JobKind } from '@windlass/shared/model/job.ts'
 import { isFinal, type RunStatus } from '@windlass/shared/model/run.ts'
 import type { Callers } from '../accounts/callers.ts'
@@ -33,7 +33,8 @@ export async function startBulk(
   { idempotencyKey, ...ask }: BulkAsk,
 ): Promise<{ job: Job; isNew: boolean }> {
   assertFilter(ask)
-  const key = idempotencyKey === undefined ? null : { key: idempotencyKey, requestHash: await hashOf(ask) }
+  const key =
+    idempotencyKey === undefined ? null : { key: idempotencyKey, requestHash: await hashOf(ask, caller.orgId) }
   // What was begun once is answered, also when its workflow is gone by now.
   const first = key && (await store.findByKey(deps.db, caller.orgId, key.key))
   if (first) return { job: presentJob(same(first, key)), isNew: false }
@@ -46,8 +47,8 @@ export async function startBulk(
   return { job: presentJob(row), isNew }
 }
 
-async function hashOf({ kind, filter, dryRun }: BulkAsk): Promise<Buffer> {
-  return (await canonicalHash({ kind, filter, dryRun })).digest()
+async function hashOf({ kind, filter, dryRun }: BulkAsk, orgId: OrgId): Promise<Buffer> {
+  return (await canonicalHash({ kind, filter, dryRun }, orgId)).digest()
 }
 
 function same(first: store.KeyedJobRow, { requestHash }: store.JobKey): JobRow {

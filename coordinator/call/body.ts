@@ -114,7 +114,7 @@ function asObject(value: unknown): Record<string, unknown> {
 /** Each step takes up to 20 ms for a body of 12 MB; between them others have their turn. */
 async function parseBytes(bytes: Buffer, room: Room | undefined): Promise<unknown> {
   if (bytes.length > SMALL_BYTES) await makeRoom(bytes, room)
-  const slice = createSlices()
+  const slice = createSlices(room?.orgId)
   if (!isUtf8(bytes)) throw invalid('The body is not valid UTF-8.', {})
   const text = bytes.toString('utf8')
   if (text.startsWith('\ufeff')) throw invalid('The body begins with a byte order mark; leave it out.', {})
@@ -137,11 +137,11 @@ const BYTES_OF = { opened: 56, name: 48, comma: 16 }
  */
 async function makeRoom(bytes: Buffer, room: Room | undefined): Promise<void> {
   room?.whole()
-  await turnInLine()
+  await turnInLine(room?.orgId)
   const { opened, names, commas } = marksOf(bytes.toString('utf8'))
   const besideTexts = opened * BYTES_OF.opened + names * BYTES_OF.name + commas * BYTES_OF.comma
   await room?.holdValues({ bytes: bytes.length, besideTexts })
-  await turnInLine()
+  await turnInLine(room?.orgId)
 }
 
 /** In one pass, which ends soon in a text of too many. */

@@ -165,7 +165,7 @@ const takesMore = ({ readers }: Tail): boolean => firstBehind(readers) !== undef
 /** Gives a page to all who stand within it. */
 async function handOut(tail: Tail, reading: Reading, ring: () => void): Promise<void> {
   const { page, since, last, end, isOver } = reading
-  const slice = createSlices()
+  const slice = createSlices(tail.log.orgId)
   for (const [reader, progress] of Array.from(tail.readers)) {
     const { seen, isFull } = progress
     if (isFull || !tail.readers.has(reader)) continue

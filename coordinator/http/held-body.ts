@@ -1,4 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
+import type { OrgId } from '@windlass/shared/ids.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Seats } from '../limits/seats.ts'
 import { mostWithoutFiles, type Sizes } from '../sizes.ts'
@@ -28,7 +29,7 @@ interface Bounds {
 }
 
 /** Room for a body that may be large. The caller releases it when nothing of the body is in memory any more. */
-export function roomFor({ bodies, values, config }: Bounds, orgId: string, response: HttpResponse): Room {
+export function roomFor({ bodies, values, config }: Bounds, orgId: OrgId, response: HttpResponse): Room {
   const holding = bodies.hold(orgId)
   let leaveValues: (() => void) | undefined
   let isWhole = false
@@ -43,6 +44,7 @@ export function roomFor({ bodies, values, config }: Bounds, orgId: string, respo
     if (!isWhole) release()
   })
   return {
+    orgId,
     announce: holding.announce,
     take: holding.take,
     whole: () => (isWhole = true),

@@ -16,7 +16,7 @@ interface KeyedRequest {
 }
 
 export async function claimOf({ request, ...where }: KeyedRequest): Promise<Claim> {
-  return { ...where, requestHash: (await canonicalHash(request)).digest() }
+  return { ...where, requestHash: (await canonicalHash(request, where.orgId)).digest() }
 }
 
 /** Takes the key for what is made, in the transaction that makes it and before anything else is written there. */

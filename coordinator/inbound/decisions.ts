@@ -1,5 +1,5 @@
 import type { OrgId, WorkflowId } from '@windlass/shared/ids.ts'
-import type { Pace } from '../limits/pace.ts'
+import type { Pace } from '../pace.ts'
 import type { WantedRow } from './row.ts'
 import { type Decided, decideAll } from './rules/outcome.ts'
 

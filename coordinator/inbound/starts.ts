@@ -57,7 +57,7 @@ export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
   const { event, inTurn } = read
   const decisions = await decisionsOf(deps, { orgId: source.orgId, wanted, event, payload: payload.value, inTurn })
   const found: (NewRun | MatchRow)[] = []
-  const slices = createSlices()
+  const slices = createSlices(source.orgId)
   let starts = 0
   // In the order of their ids, which is that of their creation.
   for (const [workflowId, decision] of decisions) {

@@ -163,7 +163,7 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
       if (!schema) return { is: 'fits' }
       const check = checkHere(schema, ask.org, value.text.length)
       const judged = () => inProcess(schema, { text: value.text, root: ask.root }, { ...ask, compileMs: COMPILE_MS })
-      return check ? judgedBy(check, schema, value, ask.root) : slowInputs(schema, value.text, ask, judged)
+      return check ? judgedBy(check, schema, value, ask) : slowInputs(schema, value.text, ask, judged)
     },
     async tryOut(schema, ask) {
       if (!schema || usable.get(schema.key) || checkHere(schema, ask.org, 0)) return { is: 'fits' }
@@ -174,8 +174,8 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
   }
 }
 
-async function judgedBy(check: Check, { paths = 0 }: Schema, value: Value, root: string): Promise<Verdict> {
-  if (paths * value.text.length > STEPS_OF_TURN) await turnInLine()
+async function judgedBy(check: Check, { paths = 0 }: Schema, value: Value, { org, root }: JudgeAsk): Promise<Verdict> {
+  if (paths * value.text.length > STEPS_OF_TURN) await turnInLine(org)
   const invalid = check('parsed' in value ? value.parsed : JSON.parse(value.text), root)
   return invalid ? { is: 'misfit', invalid } : { is: 'fits' }
 }

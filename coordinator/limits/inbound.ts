@@ -1,5 +1,5 @@
 import { type BytesInFlight, createBytesInFlight } from './bytes-in-flight.ts'
-import { createPace, type Pace } from './pace.ts'
+import { createPace, type Pace } from '../pace.ts'
 import { createPerMinute, type PerMinute } from './per-minute.ts'
 import { createSourceGate, type SourceGate, type SourceOwners } from './source-gate.ts'
 import { createStrangers } from './strangers.ts'

@@ -10,7 +10,7 @@ import { mayStart } from '../engine/commit/may-start.ts'
 import { prepareRun, starterOf, type TriggerAsk } from '../engine/commit/trigger.ts'
 import { keyOf } from '../idempotency/key.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
-import type { Pace } from '../limits/pace.ts'
+import type { Pace } from '../pace.ts'
 import { triggerOnce } from './once.ts'
 import { startPrepared, type StartDeps } from './start.ts'
 

@@ -43,7 +43,7 @@ export async function needSchedule(deps: { db: Db }, caller: Caller, id: Schedul
 export async function listSchedules({ db }: { db: Db }, ask: store.ListAsk) {
   const fitting = countFitting(await store.inputSizes(db, ask))
   const rows = await store.list(db, { ...ask, limit: fitting + 1 })
-  return { schedules: await mapInSlices(rows, presentSchedule), fitting }
+  return { schedules: await mapInSlices(rows, presentSchedule, ask.orgId), fitting }
 }
 
 /** Those that a key or session has made over the API and that have not ended. */

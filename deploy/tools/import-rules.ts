@@ -118,6 +118,7 @@ export const LAYERS: readonly Layer[] = [
       'coordinator/settings.ts',
       'coordinator/sizes.ts',
       'coordinator/actor.ts',
+      'coordinator/pace.ts',
       'coordinator/slices.ts',
       'coordinator/stay.ts',
       'coordinator/turns.ts',

@@ -127,7 +127,7 @@ async function readEntries(deps: ReadDeps, batch: AgentBatch): Promise<Pick<Read
   const from = callingRun(deps, batch)
   const commands = new Map<Entry, JournalCommand>()
   const outputs = new Map<Entry, Output>()
-  const endOfSlice = createSlices()
+  const endOfSlice = createSlices(batch.orgId)
   const since = performance.now()
   for (const entry of batch.entries) {
     const turn = endOfSlice()

@@ -104,27 +104,24 @@ export async function prepareRun(
 type Limits = Pick<NewRun, 'concurrencyGroup' | 'throttle' | 'debounce'>
 
 /** How the descriptor limits the load that its runs make. */
-async function limitsOf(
-  { id, workflowId, descriptor }: Version,
-  ask: TriggerAsk,
-  input: () => unknown,
-): Promise<Limits> {
+async function limitsOf(version: Version, ask: TriggerAsk, input: () => unknown): Promise<Limits> {
+  const { id, descriptor } = version
   const { concurrency, throttle, debounce } = descriptor
   // A call with a delay of its own is for its time.
   const mayMerge = ask.mayMerge === true && !ask.delayMs
   return {
-    concurrencyGroup: await groupsOf(workflowId, concurrency, input),
+    concurrencyGroup: await groupsOf(version, concurrency, input),
     // A version with another rule begins anew: turns of a rule that was too tight may lie months ahead.
     throttle: throttle && {
       ...throttle,
-      key: throttleKey(await keyBy(workflowId, throttle.key, input), throttle),
+      key: throttleKey(await keyBy(version, throttle.key, input), throttle),
     },
     debounce:
       debounce && mayMerge
         ? {
             ...debounce,
             // What another version would do, or with other variables, is something else.
-            key: `${await keyBy(workflowId, debounce.key, input)} ${id} ${ask.environment ?? ''}`,
+            key: `${await keyBy(version, debounce.key, input)} ${id} ${ask.environment ?? ''}`,
           }
         : null,
   }

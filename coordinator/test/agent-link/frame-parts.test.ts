@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { createFrameQueues } from '../../agent-link/frame-queue.ts'
-import { createPace } from '../../limits/pace.ts'
+import { createPace } from '../../pace.ts'
 import { aConnection } from '../_kit/frame-connection.ts'
 
 test('a frame that comes in parts is read when its last one is there; others come between', () => {

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { ClientGone, readJson } from '../../call/body.ts'
 import type { HttpRequest, HttpResponse } from '../../call/exchange.ts'
+import { newId } from '@windlass/shared/ids.ts'
 import { inTime, roomFor } from '../../http/held-body.ts'
 import { createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import { createSeats } from '../../limits/seats.ts'
@@ -11,7 +12,7 @@ import { DEFAULT_SIZES } from '../../sizes.ts'
 const BODY = Buffer.from(JSON.stringify({ input: 'x'.repeat(200_000) }))
 const FREE_BYTES = 64 * 1024
 const MOST_WAITING = 3
-const ORG = 'a'
+const ORG = newId('org')
 
 /** Less than a body waits for its room. */
 const SOON = { timeout: 10_000 }

@@ -113,12 +113,14 @@ function expected(runs: readonly Modelled[], resumed: ReadonlySet<RunId>) {
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
+const ORG = newId('org')
+
 async function groupsOfCase(workflowId: WorkflowId, limits: Limits, value: { a: number; b: number }) {
   const input = () => value
   const groups = [
-    ...(limits.a === null ? [] : [{ limit: limits.a, key: await keyBy(workflowId, 'input.a', input) }]),
+    ...(limits.a === null ? [] : [{ limit: limits.a, key: await keyBy({ orgId: ORG, workflowId }, 'input.a', input) }]),
     ...(limits.all === null ? [] : [{ limit: limits.all, key: workflowId as string }]),
-    ...(limits.b === null ? [] : [{ limit: limits.b, key: await keyBy(workflowId, 'input.b', input) }]),
+    ...(limits.b === null ? [] : [{ limit: limits.b, key: await keyBy({ orgId: ORG, workflowId }, 'input.b', input) }]),
   ]
   return groups.length === 0 ? null : writeGroups(groups)
 }

@@ -1,5 +1,5 @@
 import { probe } from '@windlass/shared/probe.ts'
-import { createTurns } from '../turns.ts'
+import { createTurns } from './turns.ts'
 
 /** Keeps long work from filling the event loop: pieces of it come one by one, and everything else between them. */
 export interface Pace {

@@ -45,6 +45,8 @@ export interface RawResponse {
   writeHeader(name: string, value: string): unknown
   /** False when the kernel takes no more for now; what was passed is buffered all the same. */
   write(chunk: string): boolean
+  pause(): unknown
+  resume(): unknown
 }
 
 export interface HttpSocket {

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import type { FileAnswer } from '../api/call.ts'
 import type { DownloadSeat } from '../limits/download-seats.ts'
 import { begin, end, matches, type Outlet } from './answer.ts'
+import { outwait } from './outwait.ts'
 import { type ByteRange, rangeOf } from './range.ts'
 
 /** Some four of them lie here for each reader. */
@@ -68,6 +69,7 @@ async function sendBody(outlet: Outlet, answer: FileAnswer, opened: Opened, how:
   const bytes = last - first + 1
   outlet.sent!.bytes = bytes
   const stalled = setTimeout(() => response.close(), how.stallMs)
+  const endOutwait = outwait(response)
   try {
     const source = file.createReadStream({ start: first, end: last, highWaterMark: CHUNK_BYTES, autoClose: false })
     // The next piece is read when the one before has been taken.
@@ -77,6 +79,7 @@ async function sendBody(outlet: Outlet, answer: FileAnswer, opened: Opened, how:
     }
     await response.stream(Readable.from(tellingOf(source, onPiece)), bytes)
   } finally {
+    endOutwait()
     clearTimeout(stalled)
   }
 }

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { PiecesAnswer } from '../api/call.ts'
 import { begin, end, type Outlet } from './answer.ts'
+import { outwait } from './outwait.ts'
 import { type ByteRange, rangeOf } from './range.ts'
 
 /** How far a reader is trusted who takes an answer piece by piece. */
@@ -78,6 +79,7 @@ export async function* chained<T>(first: T[], rest: AsyncIterable<T>): AsyncGene
 export async function* cutting(pieces: AsyncIterable<Uint8Array | string>, outlet: Outlet, reading: Reading) {
   const { response, sent } = outlet
   const { stallMs, recheckMs, mayStay } = reading
+  const endOutwait = outwait(response)
   const rechecks = setInterval(() => void mayStay().then((may) => may || response.close()), recheckMs)
   try {
     for await (const piece of pieces) {
@@ -91,6 +93,7 @@ export async function* cutting(pieces: AsyncIterable<Uint8Array | string>, outle
       }
     }
   } finally {
+    endOutwait()
     clearInterval(rechecks)
   }
 }

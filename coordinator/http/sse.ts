@@ -3,6 +3,7 @@ import type { SseAnswer, SseSink } from '../api/call.ts'
 import { type Outlet, begin } from './answer.ts'
 import type { HttpResponse } from '../call/exchange.ts'
 import type { Open } from './open-work.ts'
+import { outwait } from './outwait.ts'
 
 /** What may wait for one reader. Writers stop at the first `false`, so only a writer that does not look gets here. */
 const MOST_BUFFERED = 16 * 1024 * 1024
@@ -53,11 +54,20 @@ export async function sendStream(
   }
 }
 
+/** The reader has not taken what was written. */
+interface Stall {
+  timer: NodeJS.Timeout
+  endOutwait: () => void
+  drained: Promise<void>
+  resolve: () => void
+  bytes: number
+}
+
 class Stream implements SseSink, Open {
   readonly #response: HttpResponse
   readonly #stallMs: number
   readonly #gone = new AbortController()
-  #stalled: { timer: NodeJS.Timeout; drained: Promise<void>; resolve: () => void; bytes: number } | undefined
+  #stalled: Stall | undefined
 
   constructor(response: HttpResponse, stallMs: number) {
     this.#response = response
@@ -116,7 +126,7 @@ class Stream implements SseSink, Open {
     }
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(() => this.cut(), this.#stallMs)
-    this.#stalled = { timer, drained: promise, resolve, bytes }
+    this.#stalled = { timer, endOutwait: outwait(this.#response), drained: promise, resolve, bytes }
     this.#response.drain(() => this.#sendOn(timer))
   }
 
@@ -134,6 +144,7 @@ class Stream implements SseSink, Open {
   #flow(): void {
     if (!this.#stalled) return
     clearTimeout(this.#stalled.timer)
+    this.#stalled.endOutwait()
     this.#stalled.resolve()
     this.#stalled = undefined
   }

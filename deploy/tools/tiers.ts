@@ -31,6 +31,7 @@ export const LONG: readonly string[] = [
   'coordinator/test/downloads/install-script.test.ts',
   'coordinator/test/downloads/packages.test.ts',
   'coordinator/test/engine/sweep-busy.test.ts',
+  'coordinator/test/http/slow-readers.test.ts',
   'coordinator/test/judging/hostile-values.test.ts',
   'coordinator/test/judging/judge.test.ts',
   'coordinator/test/runners/drain-deadline.test.ts',

@@ -13,7 +13,7 @@ import { isFacts, isInstance, isIsolation } from './frame-facts.ts'
 import { isInt, isText, listOf } from './value-checks.ts'
 
 /** Four times the offers that it can have at once. */
-const MOST_RUNS = 4 * MOST_SLOTS
+export const MOST_RUNS = 4 * MOST_SLOTS
 /** The most placements and facts, at some 46 characters each. Entries may have what the socket takes. */
 const MOST_CHARS_OF_OTHERS = 1024 * 1024
 /** Ours cuts its frames at 512 Ki characters, and a batch has 97 at least. */

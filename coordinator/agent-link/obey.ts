@@ -8,6 +8,7 @@ import { createSample } from '../limits/sample.ts'
 import { closeByAgent, REVOKED_MESSAGE } from '../runners/intake.ts'
 import { createAnswers } from './answers.ts'
 import { createLine, type Line } from './backlog.ts'
+import { TRY_AGAIN } from './close-codes.ts'
 import { createReminder, createRetelling } from './reminder.ts'
 import type { Session, SessionNeeds } from './session.ts'
 import * as store from './store.ts'
@@ -93,7 +94,18 @@ async function takeEntries({ session, answer, retold }: Talk, batch: EntryBatch)
   answer(applied.kind, { run, epoch, seq: applied.kind === 'stale' ? 0 : applied.seq })
 }
 
-async function accept({ deps, runner, terms, tell }: Session, runs: Placement[], oneByOne: Line): Promise<void> {
+async function accept(session: Session, runs: Placement[], oneByOne: Line): Promise<void> {
+  const leave = session.deps.sockets.accepting.enter(session.runner, runs.length)
+  // It says them again on its next connection: those that it was offered, and that are still its own.
+  if (!leave) return session.socket.close(TRY_AGAIN, 'more runs were accepted than may wait for their answer')
+  try {
+    await acceptThese(session, runs, oneByOne)
+  } finally {
+    leave()
+  }
+}
+
+async function acceptThese({ deps, runner, terms, tell }: Session, runs: Placement[], oneByOne: Line): Promise<void> {
   const { leaseMs } = await terms.lease()
   const { id: runnerId, orgId } = runner
   const { given, others } = await givenAmong(deps.db, runnerId, runs)

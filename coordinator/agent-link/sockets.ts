@@ -6,6 +6,7 @@ import { createPace, type Pace } from '../pace.ts'
 import { createPerMinute, type PerMinute } from '../limits/per-minute.ts'
 import { createRounds, type Rounds } from '../limits/rounds.ts'
 import { createSeats, type Seats } from '../limits/seats.ts'
+import { type Accepting, createAccepting } from './accepting.ts'
 import { POLICY, REPLACED } from './close-codes.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import { createDoubts, type Doubts } from './doubts.ts'
@@ -31,6 +32,8 @@ export interface Sockets {
   readonly greetings: Greetings
   /** Seats for renewing tokens: one of an org. */
   readonly renewals: Seats
+  /** What they accept. */
+  readonly accepting: Accepting
   /** Their words that they are being stopped. */
   readonly leaves: PerMinute
   /** Entries of the audit log about starts without a name. */
@@ -91,6 +94,7 @@ export function createSockets(log: Log): Sockets {
     doubts: createDoubts(),
     connects: createConnects(),
     greetings: createGreetings(),
+    accepting: createAccepting(),
     renewals: createSeats({ org: 1, all: 4 }),
     wakes: createRounds(createSeats({ org: 2, all: 6 })),
     cancels: createRounds(createSeats({ org: 1, all: 3 })),

@@ -57,6 +57,27 @@ test('a flood of small frames closes its socket, and what waits is dropped', asy
   other.close()
 })
 
+test('an agent has so many acceptances under way as it may have offers, over all of its connections', async (t) => {
+  const held = Promise.withResolvers<'late'>()
+  const { mock } = t.mock.method(c.deps.acceptances, 'add', () => held.promise)
+  const some = () => Array.from({ length: 64 }, (): [string, number] => [newId('run'), 1])
+  const link = await agent.connect()
+  for (let n = 0; n < 65; n++) link.send({ t: 'accept', runs: some() })
+  assert.deepEqual(await link.closed(), {
+    code: 1013,
+    reason: 'more runs were accepted than may wait for their answer',
+  })
+  assert.equal(mock.callCount(), 4096)
+  const second = await agent.connect()
+  second.send({ t: 'accept', runs: some() })
+  assert.equal((await second.closed()).code, 1013)
+  held.resolve('late')
+  const third = await agent.connect()
+  third.send({ t: 'accept', runs: some() })
+  assert.equal((await third.next('accepted')).no.length, 64)
+  third.close()
+})
+
 test('hello is said once in a connection', async () => {
   const link = await agent.connect()
   link.send({ t: 'hello', protocol: PROTOCOL_NAME, version: 'test', slots: 1, holds: [] })

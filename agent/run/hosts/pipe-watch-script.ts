@@ -16,6 +16,7 @@ const { othersMs, mountMs, mount, runs } = workerData
 const CLOSE = { x64: '3', arm64: '57' }[process.arch]
 const thread = '/proc/self/task/' + process.pid + '/'
 const place = attempt(() => openSync(thread + 'wchan')), text = Buffer.alloc(64)
+const MOST_GONE = 10000, END = Symbol('end')
 const holders = new Map(), byDescriptor = new Map(), told = new Set()
 let current, known, stoodMs = 0, pressure = 0, lookedAt = performance.now()
 /** How much of the pressure comes from each holder, of late. */
@@ -132,11 +133,20 @@ function* processes() {
   for (const name of namesIn('/proc')) if (Number(name) > 1 && Number(name) !== process.pid) yield Number(name)
 }
 
-/** One by one: a process may have a million descriptors. */
+/**
+ * One by one: a process may have a million descriptors. What is gone just then throws, and those behind it are still
+ * to be read.
+ */
 function* namesIn(folder) {
-  const names = attempt(() => opendirSync(folder))
+  const names = attempt(() => opendirSync(folder, { bufferSize: 1 }))
+  if (!names) return
   try {
-    for (let entry; (entry = attempt(() => names?.readSync())); ) yield entry.name
+    for (let gone = 0; gone < MOST_GONE; ) {
+      const entry = attempt(() => names.readSync() ?? END)
+      if (entry === END) return
+      if (entry) yield entry.name
+      else gone++
+    }
   } finally {
     attempt(() => names?.closeSync())
   }

@@ -31,8 +31,9 @@ export function createSweeper({ markerPrefix, isKnown, onEnd, log }: SweeperOpti
     if (timer || isClosed) return
     timer = setTimeout(() => {
       timer = undefined
-      void sweep()
-      for (const host of survivors) void tryAgain(host)
+      const unseen = (error: unknown) => log('program.unswept', { error })
+      void sweep().catch(unseen)
+      for (const host of survivors) void tryAgain(host).catch(unseen)
     }, FORGOTTEN_MS)
     timer.unref()
   }

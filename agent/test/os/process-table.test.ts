@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import test, { type TestContext } from 'node:test'
 import { MARKER } from '../../os/environment.ts'
-import { environmentOf, markerOf } from '../../os/process-table.ts'
+import { environmentOf, findPids, markerOf } from '../../os/process-table.ts'
 import { NEEDS_ROOT } from '../isolation/requirements.ts'
 
 const NEEDS_PROC = process.platform === 'linux' ? false : 'it needs /proc'
@@ -31,3 +33,22 @@ test(
     assert.equal(environmentOf(pid), '')
   },
 )
+
+test('a look goes on where a process ends just then', { skip: NEEDS_PROC }, async (t) => {
+  const open = fs.opendirSync
+  const gone = Object.assign(new Error('ENOENT: no such file or directory, lstat'), { code: 'ENOENT' })
+  t.mock.method(fs, 'opendirSync', (...args: Parameters<typeof open>) => {
+    const folder = open(...args)
+    const read = folder.readSync.bind(folder)
+    let reads = 0
+    folder.readSync = () => {
+      if (++reads % 2) throw gone
+      return read()
+    }
+    return folder
+  })
+  syncBuiltinESMExports()
+  t.after(syncBuiltinESMExports)
+  const pid = await aSleeper(t, {})
+  assert.deepEqual(await findPids((one) => one === pid), [pid])
+})

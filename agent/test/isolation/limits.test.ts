@@ -7,8 +7,8 @@ import { limitFiles } from '../../isolation/cgroup.ts'
 import { NO_LIMITS, PLAIN, planIsolation } from '../../isolation/plan.ts'
 import { hostIsolation, ISOLATION_SETTINGS } from '../../isolation/settings.ts'
 import { pidsOfUids } from '../../isolation/uids.ts'
+import { NEEDS_BUBBLEWRAP, NEEDS_CGROUP, NEEDS_ROOT, ofUsers } from './requirements.ts'
 import { aStage } from '../run/programs.ts'
-import { NEEDS_CGROUP, NEEDS_ROOT, ofUsers } from './requirements.ts'
 
 const limited = (limits: Partial<typeof NO_LIMITS>) => ({ ...PLAIN, limits: { ...NO_LIMITS, ...limits } })
 
@@ -33,6 +33,19 @@ test('a run below its limits notices nothing of them', async (t) => {
   const ending = await use(t, limits, { what: 'file', mb: 2 })
   assert.equal(ending.how, 'returned', JSON.stringify(ending))
 })
+
+const NEEDS_PROC = process.platform === 'linux' ? false : 'it needs /proc'
+
+for (const [where, isolation, skip] of [
+  ['in a process', PLAIN, NEEDS_PROC],
+  ['with users of their own', ofUsers(), NEEDS_ROOT],
+  ['in bubblewrap', { ...PLAIN, level: 'bubblewrap' as const }, NEEDS_BUBBLEWRAP],
+] as const)
+  test(`where memory is short, programs are ended before their agent: ${where}`, { skip }, async (t) => {
+    const stage = await aStage(t, { isolation })
+    const { ending } = await stage.play('uses-much.mjs', { inputText: '{"what":"nothing"}' })
+    assert.ok(ending.how === 'returned' && ending.outputText === '"1000"', JSON.stringify(ending))
+  })
 
 test('open files are limited', async (t) => {
   const ending = await use(t, { openFiles: 100 }, { what: 'open files' })

@@ -107,11 +107,21 @@ function gap(db: Db, { own, limitMs, toleranceMs, floorMs }: PulseTerms): Part {
              case when ${isOwn} then ${ownMs} - ${own?.sinceHeardMs ?? 0}::float8 else 0 end as behind_ms
       from clock
     ),
+    -- A pulse that waited for its connection looks like a jump as well. A clock that has jumped since the last pulse of
+    -- anybody is ahead of that one too; what jumped before was noted there, unless that coordinator had just started.
+    told as materialized (
+      select *,
+             case
+               when (extract(epoch from gap_at) * 1000)::float8 > ${own?.atMs ?? 0}::float8 then ahead_ms
+               else least(ahead_ms, since_ms)
+             end as jump_ms
+      from measured
+    ),
     gap as materialized (
       select *,
              case
-               when since_ms > ${limitMs}::float8 then greatest(since_ms, ahead_ms)
-               when ahead_ms > ${toleranceMs}::float8 then ahead_ms
+               when since_ms > ${limitMs}::float8 then greatest(since_ms, jump_ms)
+               when jump_ms > ${toleranceMs}::float8 then jump_ms
                else 0
              end as forward_ms,
              case
@@ -120,7 +130,7 @@ function gap(db: Db, { own, limitMs, toleranceMs, floorMs }: PulseTerms): Part {
              end as back_ms,
              -- Unless agents had time to come back since the last one.
              (at < gap_at + ${ms(db, floorMs)}) is true as is_one_more
-      from measured
+      from told
     )`
 }
 

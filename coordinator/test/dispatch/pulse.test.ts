@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
+import { type Db, openDatabase } from '../../db/client.ts'
 import { createPulse } from '../../engine/commit/pulse.ts'
 import { pulseLimitMs } from '../../engine/store/pulse.ts'
 import { overdue, recheck } from '../../engine/store/placements.ts'
@@ -54,12 +55,12 @@ interface PulseLine {
 }
 
 /** A coordinator that does nothing but pulses. */
-async function aCoordinatorAmong(more: { amnestyMs?: number; isStarting?: boolean } = {}) {
+async function aCoordinatorAmong(more: { amnestyMs?: number; isStarting?: boolean; db?: Db } = {}) {
   const lines: PulseLine[] = []
   const log = createLog({}, 'debug', { write: (line) => void lines.push(JSON.parse(line) as PulseLine) })
-  const { amnestyMs = 5 * MINUTE, isStarting = false } = more
+  const { amnestyMs = 5 * MINUTE, isStarting = false, db = c.deps.db } = more
   const config = { ...c.deps.config, sweepMs: SWEEP_MS, offerMs: OFFER_MS, amnestyMs }
-  const act = createPulse({ ...c.deps, config, log }, () => performance.now() + passedMs)
+  const act = createPulse({ ...c.deps, db, config, log }, () => performance.now() + passedMs)
   if (!isStarting) await act()
   /** Answers what it said of leases that it lengthened. */
   return async () => {
@@ -68,6 +69,8 @@ async function aCoordinatorAmong(more: { amnestyMs?: number; isStarting?: boolea
     return lines[0]
   }
 }
+
+const aStart = async (more = {}) => (await aCoordinatorAmong({ ...more, isStarting: true }))()
 
 async function held(): Promise<Held> {
   await aRun(c, { workflow: 'any' })
@@ -209,9 +212,7 @@ test('a start gives every lease 90 s', async () => {
   const { offer } = await held()
   await leaseOf({ offer } as Held, 2 * SECOND)
   await pass(SECOND)
-  await (
-    await aCoordinatorAmong({ isStarting: true })
-  )()
+  await aStart()
   about((await remaining(offer.run)).leaseMs, FLOOR_MS)
 })
 
@@ -224,9 +225,7 @@ test('a coordinator that is started again and again spares dead agents for five 
     await pass(10 * SECOND)
     spared += 10 * SECOND
     await serving()
-    await (
-      await aCoordinatorAmong({ isStarting: true })
-    )()
+    await aStart()
   }
   // The last start that gave 90 s was before the five minutes were over.
   about(spared, 5 * MINUTE + FLOOR_MS, 2 * SLACK_MS + SECOND)
@@ -238,9 +237,7 @@ test('without an amnesty leases stand still in a gap, and a start gives nothing'
   await pass(5 * MINUTE)
   await pulse()
   about((await remaining(offer.run)).leaseMs, LEASE_MS)
-  await (
-    await aCoordinatorAmong({ amnestyMs: 0, isStarting: true })
-  )()
+  await aStart({ amnestyMs: 0 })
   about((await remaining(offer.run)).leaseMs, LEASE_MS)
 })
 
@@ -270,4 +267,34 @@ test('a sweep that stood still between its pulse and its look judges nothing', a
   assert.equal(found.get(offer.run)?.leaseOver, false)
   await pulse()
   assert.ok(!(await late()).includes(offer.run))
+})
+
+test('a pulse that waits for its connection lengthens no lease while another coordinator pulses', async (t) => {
+  const other = await aCoordinatorAmong()
+  const slow = openDatabase({ url: c.deps.config.databaseUrl, max: 1, log: c.deps.log })
+  t.after(() => slow.close())
+  const pulse = await aCoordinatorAmong({ db: slow.db })
+  await calm(pulse)
+  const { offer } = await held()
+  const free = Promise.withResolvers<void>()
+  const taken = slow.db.begin(() => free.promise)
+  const pulsed = pulse()
+  for (let i = 0; i < 2; i++) {
+    await pass(4 * SECOND)
+    assert.equal(await other(), undefined)
+  }
+  free.resolve()
+  await taken
+  assert.equal(await pulsed, undefined)
+  about((await remaining(offer.run)).leaseMs, LEASE_MS - 8 * SECOND)
+})
+
+test('a small jump that a coordinator met which had just started is put right by another', async () => {
+  const pulse = await aCoordinatorAmong({ amnestyMs: 0 })
+  await calm(pulse)
+  const { offer } = await held()
+  await moveClock(c.db, 12 * SECOND)
+  await aStart({ amnestyMs: 0 })
+  assert.ok(await pulse())
+  about((await remaining(offer.run)).leaseMs, LEASE_MS)
 })

@@ -173,7 +173,6 @@ export function lose(run: Moving, at: number, version: Version, why: Why): void 
   // It only waited, and its journal is committed: losing it costs nothing.
   if (run.place !== 'replaying' || why.what === 'operator') return rest(run)
   if (why.what === 'program') return loseReplay(run, at, why)
-  if (why.what === 'network') return cutOffReplay(run, at, version, why)
   cutReplay(run, at, why)
 }
 
@@ -211,12 +210,6 @@ function cutOff(run: Moving, at: number, version: Version, why: Why): void {
   // Losses before this one turned out to be crashes when their agents came back, more of them than there may be.
   if (run.crashes > version.crashRetries) return fail(run, at, crashedError(run, run.crashes, why))
   if (++run.fences <= version.fenceRetries) return again(run, at, version, why)
-  fail(run, at, fencedError(run, version.fenceRetries, why))
-}
-
-/** A run that is cut off while it is replayed loses no attempt, whatever the agent says when it is back. */
-function cutOffReplay(run: Moving, at: number, version: Version, why: Why): void {
-  if (++run.fences <= version.fenceRetries) return rest(run)
   fail(run, at, fencedError(run, version.fenceRetries, why))
 }
 

@@ -24,7 +24,10 @@ export function loseReplay(run: Moving, at: number, why: Why): void {
   giveReplaysUp(run, at, { replays, how: '', why })
 }
 
-/** The agent of a replay died, or its machine did: the program has nothing to do with it, as far as one can tell. */
+/**
+ * The agent of a replay died, or its machine did, or it was out of reach: the program has nothing to do with it, as far
+ * as one can tell.
+ */
 export function cutReplay(run: Moving, at: number, why: Why): void {
   const replays = ++run.cutReplays
   if (replays <= MOST_CUT_REPLAYS) return replayAfter(run, Math.min(LONGEST_CUT_REPLAY_MS, CUT_REPLAY_MS * replays))

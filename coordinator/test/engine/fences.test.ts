@@ -6,7 +6,7 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Instance } from '@windlass/shared/wire/agent.ts'
 import { aHello, anAgent, end, type Link, start, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { ageLeases, SWEEPING } from '../_kit/ageing.ts'
+import { ageLeases, ageTimers, SWEEPING } from '../_kit/ageing.ts'
 import { aCoordinatorOfItsOwn, aRun, logOf, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { untilNoted } from '../_kit/noted.ts'
 import { silence } from '../_kit/silence.ts'
@@ -96,18 +96,26 @@ test('a workflow of before has twenty of them', async () => {
   assert.equal((await runOf(c, id)).error?.code, 'RUN_FENCED')
 })
 
-test('an agent out of reach burns no replay of a run that was being led back', async () => {
-  const { run: id } = await anEvictedRun({ c, agent, link }, { workflow: 'any' }, sleepFor())
-  await c.db`update timers set due_at = now() where run_id = ${id}`
-  c.deps.timers.expect(0)
-  for (let i = 0; i < 7; i++) {
+test('an agent out of reach burns neither a replay nor a fence of a run that was being led back', async () => {
+  await aWorkflow(c, { slug: 'once', descriptor: { retries: { crash: 0, error: 0, fence: 0 } } })
+  const { run: id } = await anEvictedRun({ c, agent, link }, { workflow: 'once' }, sleepFor())
+  const unconfirmed = end({ how: 'lost', reason: LOST_REASONS.unconfirmed })
+  for (const lost of [FENCED, unconfirmed, FENCED, unconfirmed, FENCED, FENCED, FENCED]) {
+    await ageTimers(c, id)
     const [offer] = await agent.poll()
     assert.ok(offer)
     assert.deepEqual([offer.run, offer.attempt, offer.replay], [id, 1, true])
     await link.accept(offer)
-    await link.report(offer, 1, start(), FENCED)
-    assert.deepEqual(await counts(c, id), [0, 0, i + 1])
+    await link.report(offer, 1, start(), lost)
+    const run = await runOf(c, id)
+    assert.deepEqual([run.status, run.attempt, run.lost?.what], ['sleeping', 1, 'network'])
+    assert.deepEqual(await counts(c, id), [0, 0, 0])
+    assert.deepEqual(await agent.poll(1, 0), [], 'it waits before it is tried again')
   }
+  const [row] = await c.db<[{ replays: number; cutReplays: number; counted: number }]>`
+    select replays, cut_replays, (select count(*)::int from run_losses where run_id = runs.id and is_counted) as counted
+    from runs where id = ${id}`
+  assert.deepEqual({ ...row }, { replays: 0, cutReplays: 7, counted: 0 })
   await c.call(ops.runs.cancel, { run: id })
 })
 

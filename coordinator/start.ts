@@ -1,5 +1,6 @@
 import { createLog, type Log } from '@windlass/shared/log.ts'
 import { ensureDefaults } from './accounts/bootstrap.ts'
+import { putBulkJobsBack } from './bulk/set-back.ts'
 import { sweepBulkJobs } from './bulk/sweep.ts'
 import type { Config } from './config.ts'
 import { openDatabase, openPgPool } from './db/client.ts'
@@ -14,8 +15,11 @@ import { clearDrafts, warnOfKeys } from './environments/check-keys.ts'
 import { startServer } from './http/server.ts'
 import { freeDeadWorkers } from './jobs/dead-workers.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
+import { putJobsBack } from './jobs/set-back.ts'
 import { watchDeadlines } from './runners/deadlines.ts'
 import { assertServed } from './runners/revocations.ts'
+import { putIntakesBack } from './runners/set-back.ts'
+import { putDebouncesBack } from './engine/commit/debounce-set-back.ts'
 import { putThrottlesBack } from './engine/commit/throttle-set-back.ts'
 import { fireDue } from './engine/commit/fire.ts'
 import { fireSchedules } from './schedules/fire.ts'
@@ -125,4 +129,14 @@ export async function startCoordinator(
 
 /** What the clock of the database has given while it was ahead is put right once that is. */
 const watchForSetBack = (deps: Composed['deps'], signal: AbortSignal) =>
-  deps.clockSetBack.run([() => putThrottlesBack(deps, signal), () => putSchedulesBack(deps)], signal)
+  deps.clockSetBack.run(
+    [
+      () => putThrottlesBack(deps, signal),
+      () => putDebouncesBack(deps, signal),
+      () => putSchedulesBack(deps),
+      () => putJobsBack(deps, signal),
+      () => putBulkJobsBack(deps, signal),
+      () => putIntakesBack(deps, signal),
+    ],
+    signal,
+  )

@@ -25,7 +25,7 @@ export interface JobKey {
 }
 
 /** A job that takes longer is too large, or held up by something that does not pass. */
-const DEADLINE_MS = 24 * 3_600_000
+export const DEADLINE_MS = 24 * 3_600_000
 
 /** False: one of its kind is under way, or one has its key. */
 export async function insert(tx: Tx, job: NewJob): Promise<boolean> {

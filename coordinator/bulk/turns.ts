@@ -4,6 +4,9 @@ import { enqueue } from '../jobs/queue.ts'
 import type { JobRow } from './row.ts'
 import * as store from './store-turns.ts'
 
+/** A turn that has failed comes again after this time. One whose process was killed does by itself. */
+export const AGAIN_MS = 15_000
+
 /**
  * Jobs of one org take turns in one place of the line, however many it has: orgs alternate, not their jobs. Whose turn
  * it is stands in the table: graphile-worker does a job no more whose key a later one has taken, also when the process

@@ -14,12 +14,10 @@ import type { JobRow } from './row.ts'
 import { isTakenBy } from './start.ts'
 import * as store from './store.ts'
 import * as turns from './store-turns.ts'
-import { enqueueTurn, putFirst, putOff } from './turns.ts'
+import { AGAIN_MS, enqueueTurn, putFirst, putOff } from './turns.ts'
 
 export type BulkDeps = CancelPieceDeps & RetryPieceDeps & { log: Log }
 
-/** A turn that has failed comes again after this time. One whose process was killed does by itself. */
-const AGAIN_MS = 15_000
 /** Found by one statement. */
 const FOUND_AT_ONCE = 1000
 /** Runs at which one statement looks: as many as it can in about this time, of few at the beginning of each turn. */

@@ -32,7 +32,7 @@ const MOST_UNACCEPTED = 2
 const CORDON_MS = 60_000
 /** So many failures within this time keep a runner from work for as long. */
 const MOST_FAILURES = 3
-const QUARANTINE_MS = 10 * 60_000
+export const QUARANTINE_MS = 10 * 60_000
 
 /**
  * The agent is being stopped: it gets nothing more until its next start, and what it was offered and has not taken goes back. Nothing of

@@ -10,6 +10,28 @@ export interface ClockSetBack {
 }
 
 const AFTER_FAILURE_MS = 1000
+/** What somebody is changing keeps its time until he has done so. */
+const TRIES = 10
+const PAUSE_MS = 1000
+
+/** How much was put right, and how much was passed over because somebody else had locked it. */
+export interface Pass {
+  moved: number
+  left: number
+}
+
+/** Answers how much was put right altogether. */
+export async function inPasses(pass: () => Promise<Pass>, signal?: AbortSignal): Promise<number> {
+  let changed = 0
+  for (let tries = 0; tries < TRIES; tries++) {
+    if (signal?.aborted) break
+    const { moved, left } = await pass()
+    changed += moved
+    if (left === 0) break
+    await pause(PAUSE_MS, signal)
+  }
+  return changed
+}
 
 export function createClockSetBack(log: Log): ClockSetBack {
   let finding = Promise.withResolvers<void>()

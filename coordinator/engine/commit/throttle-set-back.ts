@@ -1,15 +1,11 @@
-import { pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { readHolds, ruleOfKey, turnsAtMost } from '../rules/holds.ts'
 import * as store from '../store/throttles-set-back.ts'
 import { clock } from '../store/throttles.ts'
 import { enterLater, insert, type NewTimer } from '../store/timers.ts'
+import { inPasses, type Pass } from './clock-set-back.ts'
 import type { Timers } from './clock.ts'
-
-/** A run that somebody is changing keeps its turn until he has done so. */
-const TRIES = 10
-const PAUSE_MS = 1000
 
 /**
  * Puts turns of throttled runs that lie further in the future than their throttle explains where it would have them:
@@ -19,22 +15,18 @@ export async function putThrottlesBack(
   deps: { db: Db; log: Log; timers: Timers },
   signal?: AbortSignal,
 ): Promise<number> {
-  let changed = 0
-  for (let tries = 0; tries < TRIES; tries++) {
-    if (signal?.aborted) break
+  const changed = await inPasses(async () => {
     const pass = await putAllBack(deps.db)
-    changed += pass.moved
     if (pass.moved > 0) deps.timers.expect(0)
-    if (pass.left === 0) break
-    await pause(PAUSE_MS, signal)
-  }
+    return pass
+  }, signal)
   if (changed > 0) deps.log.warn('throttles.setBack', { runs: changed })
   return changed
 }
 
 const PAGE = 500
 
-async function putAllBack(db: Db): Promise<{ moved: number; left: number }> {
+async function putAllBack(db: Db): Promise<Pass> {
   const all = { moved: 0, left: 0 }
   for (let after: string | null = ''; after !== null;) {
     const keys: string[] = await store.keysThatDelay(db, after, PAGE)
@@ -50,7 +42,7 @@ async function putAllBack(db: Db): Promise<{ moved: number; left: number }> {
  * Under the locks of these throttles, so that nobody takes a turn meanwhile. Runs come before them in the order of
  * locks: those that are locked by others are passed over.
  */
-async function putKeysBack(tx: Tx, keys: readonly string[]): Promise<{ moved: number; left: number }> {
+async function putKeysBack(tx: Tx, keys: readonly string[]): Promise<Pass> {
   if (keys.length === 0) return { moved: 0, left: 0 }
   const throttles = await store.lock(tx, keys)
   const { now, begun } = await clock(tx)

@@ -1,0 +1,12 @@
+import type { Log } from '@windlass/shared/log.ts'
+import type { Db } from '../db/client.ts'
+import { inPasses } from '../engine/commit/clock-set-back.ts'
+import { QUARANTINE_MS } from './intake.ts'
+import * as store from './store-set-back.ts'
+
+/** Runners that a clock of the database which was ahead has kept from work are so for as long as ever from now on. */
+export async function putIntakesBack({ db, log }: { db: Db; log: Log }, signal?: AbortSignal): Promise<number> {
+  const changed = await inPasses(() => store.putBack(db, QUARANTINE_MS), signal)
+  if (changed > 0) log.warn('runners.setBack', { runners: changed })
+  return changed
+}

@@ -69,7 +69,9 @@ export function openDatabase({ url, max = 10, log, statementTimeoutMs = 30_000 }
       // A coordinator that hangs inside a transaction, or whose host is gone, keeps its rows locked for everybody. Less
       // than others wait for a lock, and far less than a lease.
       idle_in_transaction_session_timeout: 8_000,
-      // The same while the server waits for it to take an answer, where no other limit holds. It counts over TCP only;
+      // The same while the server waits for it to take an answer, where no other limit holds. What is said once the
+      // connection is open stands in postgres-patch.ts: `transaction_timeout`, for one that stands still within a
+      // statement, and keepalives, for a host that is gone in that moment. It counts over TCP only;
       // on the same machine the supervisor ends a coordinator that stands still.
       tcp_user_timeout: 20_000,
       // Our statements name rows by their keys. While the hot tables grow from nothing, or just after a restore, the planner
@@ -154,11 +156,12 @@ const LOSSES = new Set([
   'ENETUNREACH',
   'ENOTFOUND',
   'EAI_AGAIN',
-  // the server: shut down, crashed, starting up, idle in a transaction for too long, all sessions taken
+  // the server: shut down, crashed, starting up, idle in a transaction or in it for too long, all sessions taken
   '57P01',
   '57P02',
   '57P03',
   '25P03',
+  '25P04',
   '53300',
 ])
 const LOSS_TEXTS =

@@ -25,6 +25,13 @@ interface Correction {
 /** What an answer may take on its way. */
 const SILENCE_MS = 2000
 
+/**
+ * A client that stands still between the parts of a statement keeps its locks: there the server runs neither the
+ * timeout of statements nor that of idle transactions. So a transaction lasts as long as two statements at their limit
+ * at most; those of migrations, which have no limit, as long as they like.
+ */
+const LONGEST_IN_STATEMENTS = 2
+
 const CORRECTIONS: Correction[] = [
   {
     file: 'connection.js',
@@ -68,6 +75,19 @@ const CORRECTIONS: Correction[] = [
       }`,
     put: `      return fetchArrayTypes().catch(e => (errored(e), socket && socket.destroy()))
       }`,
+  },
+  {
+    file: 'connection.js',
+    why: 'poolers refuse start parameters that they do not know: said with the first statement',
+    find: `      where a.typcategory = 'A'`,
+    put: `      where a.typcategory = 'A' and (
+        select count(set_config(name, value, false))
+        from (values
+          ('transaction_timeout', '\${ ${LONGEST_IN_STATEMENTS} * (options.connection.statement_timeout || 0) }'),
+          ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '2'), ('tcp_keepalives_count', '3')
+        ) s (name, value)
+        where current_setting(name, true) is not null
+      ) >= 0`,
   },
   {
     file: 'connection.js',

@@ -32,6 +32,10 @@ export interface Page {
 /** Only one coordinator at a time sweeps, until the end of this transaction, which is idle while runs are repaired. */
 export async function tryLead(tx: Tx): Promise<boolean> {
   await tx`set local idle_in_transaction_session_timeout = '60s'`
+  // It lasts as long as all pages take. Servers before PostgreSQL 17 do not know it.
+  await tx`
+    select set_config('transaction_timeout', '0', true)
+    where current_setting('transaction_timeout', true) is not null`
   const [row] = await tx<
     [{ leads: boolean }]
   >`select pg_try_advisory_xact_lock(hashtext('windlass sweep of runs')) as leads`

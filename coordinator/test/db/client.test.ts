@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { isConnectionLoss, isDeadlock, openDatabase, openPgPool } from '../../db/client.ts'
-import type { Database } from '../../db/client.ts'
+import type { Database, Db } from '../../db/client.ts'
 import { waitUntil } from '../../db/embedded-process.ts'
 import { testDatabase } from '../_kit/database.ts'
 import { aHome, log, start } from '../_kit/embedded-home.ts'
@@ -40,6 +40,31 @@ test('a session that hangs inside a transaction is ended before those give up wh
     select extract(epoch from current_setting('idle_in_transaction_session_timeout')::interval)::float8 as idle,
            extract(epoch from current_setting('lock_timeout')::interval)::float8 as lock`
   assert.ok(times.idle > 0 && times.idle < times.lock, JSON.stringify(times))
+})
+
+test('a transaction lasts no longer than two statements may, so that one whose client stands still ends', async (t) => {
+  const hasty = openDatabase({ url: database.url, max: 1, log, statementTimeoutMs: 1000 })
+  t.after(() => hasty.close())
+  const settingsOf = async (of: Db) => {
+    const [row] = await of<[{ transaction: string; keepalives: string[]; isTcp: boolean }]>`
+      select current_setting('transaction_timeout') as transaction, inet_client_addr() is not null as is_tcp,
+             array[current_setting('tcp_keepalives_idle'), current_setting('tcp_keepalives_interval'),
+                   current_setting('tcp_keepalives_count')] as keepalives`
+    // Over a unix socket they read as zero.
+    assert.deepEqual(row.keepalives, row.isTcp ? ['5', '2', '3'] : ['0', '0', '0'])
+    return row.transaction
+  }
+  assert.equal(await settingsOf(db), '1min')
+  assert.equal(await settingsOf(hasty.db), '2s')
+  const endless = openDatabase({ url: database.url, max: 1, log, statementTimeoutMs: 0 })
+  t.after(() => endless.close())
+  assert.equal(await settingsOf(endless.db), '0')
+  // A transaction that is never idle for long, nor has a statement that takes long.
+  const begun = hasty.db.begin(async (tx) => {
+    for (;;) await tx`select pg_sleep(0.1)`
+  })
+  await assert.rejects(begun, isConnectionLoss)
+  assert.equal(await settingsOf(hasty.db), '2s', 'so it is on the next connection')
 })
 
 test('a statement that takes too long is refused, and that is no lost connection', async (t) => {

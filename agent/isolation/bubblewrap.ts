@@ -37,8 +37,9 @@ const OF_ETC = `
 const MEMORY_BYTES = 64 * 1024 * 1024
 
 /**
- * Arguments of `bwrap`. Not `--die-with-parent`: the agent and its reaper kill, and know what they kill. Not `--new-session`:
- * there is no terminal, and its first process has to stay in the group by which all of it is killed.
+ * Arguments of `bwrap`. Not `--die-with-parent`, which a program could undo: the agent and its reaper kill its first
+ * process (`Enclosure.seal`). Not `--new-session`: there is no terminal, and until that process is known all of it is
+ * killed by its group.
  */
 export function bubblewrapArgs(view: View, { can, unshare }: Omit<Bubblewrap, 'file'>): string[] {
   const etc = splitArguments(OF_ETC)

@@ -1,7 +1,8 @@
 import os from 'node:os'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
-import { endGroup, findStrays, signal } from '../os/end-processes.ts'
+import { endGroup, endProcess, findStrays, killProcess, signal } from '../os/end-processes.ts'
+import { markOf, type ProcessMark } from '../os/process-id.ts'
 import { childrenOf, findPids, groupMembers, numberInside, parentOf } from '../os/process-table.ts'
 import type { Cgroup } from './cgroup.ts'
 import type { Exit } from '../os/process.ts'
@@ -23,6 +24,11 @@ export interface Enclosure {
   /** Nothing in it can change what lies outside, nor leave it: it needs no further search when it has ended. */
   readonly isSealed: boolean
   command: Command
+  /**
+   * Learns by which process all of it is ended: the first one of its pid namespace, which a program may trace and take
+   * out of its process group. To be asked before anything of a program executes; throws where it cannot be seen.
+   */
+  seal(pid: number): ProcessMark
   /** The program's own process: the one that was started, or one inside of it. */
   programPid(pid: number): number
   /** Whether something lives besides the program. `isLikely`: the program says that it has started others. */
@@ -54,6 +60,7 @@ export function makeEnclosure({ inForce, uid, cgroup, command, runs, onEnd }: En
   const own = isInside ? OF_BUBBLEWRAP : 1
   let isOutOfMemory = false
   let program: number | undefined
+  let init: ProcessMark | undefined
 
   const programPid = (pid: number) => (program ??= isInside ? programBelow(pid) : pid) ?? pid
   /** What belongs to us and not to the program, and the program itself. */
@@ -72,6 +79,7 @@ export function makeEnclosure({ inForce, uid, cgroup, command, runs, onEnd }: En
     folder: cgroup?.folder,
     isSealed: isInside || uid !== undefined,
     command,
+    seal: (pid) => (init = initBelow(pid)),
     programPid,
     async hasCompany(pid, { marker, workspace, isLikely }) {
       if (cgroup) return cgroup.pids().length > own
@@ -86,12 +94,15 @@ export function makeEnclosure({ inForce, uid, cgroup, command, runs, onEnd }: En
     },
     kill(pid) {
       cgroup?.kill()
+      if (init) killProcess(init)
       signal(-pid, 'SIGKILL')
     },
     async end(pid) {
       isOutOfMemory = cgroup?.isOutOfMemory() ?? false
+      if (init) killProcess(init)
       const gone = await Promise.all([
         pid === undefined || endGroup(pid),
+        init === undefined || endProcess(init),
         cgroup?.end() ?? true,
         // Nothing has become that user where no process could be started.
         pid === undefined || uid === undefined || cgroup !== undefined || endUids({ first: uid, last: uid }, runs),
@@ -107,6 +118,7 @@ export function makeEnclosure({ inForce, uid, cgroup, command, runs, onEnd }: En
 /** Its watcher outside, its first process inside, and the program. */
 const OF_BUBBLEWRAP = 3
 /** Inside, the first process is 1 and starts one other before anything else can. */
+const INIT_INSIDE = 1
 const PROGRAM_INSIDE = 2
 
 /** Bubblewrap says of what was ended by a signal what a shell would say. */
@@ -115,6 +127,13 @@ function ofProgram(exit: Exit): Exit {
   const number = exit.exitCode - 128
   const name = Object.entries(os.constants.signals).find(([, each]) => each === number)?.[0]
   return name === undefined ? exit : { exitCode: null, signal: name }
+}
+
+function initBelow(pid: number): ProcessMark {
+  const init = childrenOf(pid).find((each) => numberInside(each) === INIT_INSIDE)
+  const mark = init === undefined ? undefined : markOf(init)
+  if (!mark) throw new Error(`the first process in the pid namespace below process ${pid} cannot be seen`)
+  return mark
 }
 
 function programBelow(pid: number): number | undefined {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { isReplaced, isRunning, type ProcessMark } from './process-id.ts'
 import { findPids, isInside, isMember, markerOf } from './process-table.ts'
 
 const PROOF_MS = 5_000
@@ -13,6 +14,25 @@ export async function endGroup(pgid: number): Promise<boolean> {
     if (performance.now() > deadline) return false
     await delay(wait)
   }
+}
+
+/** Kills this very process, and none that has its number by now. */
+export function killProcess(mark: ProcessMark): void {
+  if (!isReplaced(mark)) signal(mark.pid, 'SIGKILL')
+}
+
+/**
+ * Kills one process and proves that it has ended. False when it survived until the deadline. The first process of a pid
+ * namespace ends last of all that is in there, whatever these have done: the kernel kills them with it and waits.
+ */
+export async function endProcess(mark: ProcessMark): Promise<boolean> {
+  const deadline = performance.now() + PROOF_MS
+  for (let wait = 1; isRunning(mark); wait = Math.min(wait * 2, 100)) {
+    if (performance.now() > deadline) return false
+    signal(mark.pid, 'SIGKILL')
+    await delay(wait)
+  }
+  return true
 }
 
 export interface Sought {

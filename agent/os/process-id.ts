@@ -19,6 +19,21 @@ export function isAlive(mark: ProcessMark): boolean {
   return now !== undefined && now.started === mark.started
 }
 
+/**
+ * Whether it is this very process, and anything of it goes on: where the first thread alone has ended, it looks like a
+ * zombie.
+ */
+export function isRunning({ pid, started }: ProcessMark): boolean {
+  const [state = '', since, threads] = statOf(pid)
+  return since === started && !(['Z', 'X'].includes(state) && Number(threads) <= 1)
+}
+
+/** Whether another process has its number by now. Some systems hide processes (`hidepid`): then nobody can tell. */
+export function isReplaced({ pid, started }: ProcessMark): boolean {
+  const [, since] = statOf(pid)
+  return since !== undefined && since !== started
+}
+
 /** The name of this boot of the machine: what was only in the page cache is gone with it. Empty where there is none. */
 export function bootId(): string {
   return readOrNothing('/proc/sys/kernel/random/boot_id')?.trim() ?? ''
@@ -49,11 +64,11 @@ function exists(pid: number): boolean {
   }
 }
 
-/** State and start. The name before them, in brackets, may hold anything: counting starts behind it. */
+/** State, start and threads. The name before them, in brackets, may hold anything: counting starts behind it. */
 function statOf(pid: number): (string | undefined)[] {
   const stat = readOrNothing(`/proc/${pid}/stat`)
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? []
-  return [fields[0], fields[19]]
+  return [fields[0], fields[19], fields[17]]
 }
 
 export function readOrNothing(file: string): string | undefined {

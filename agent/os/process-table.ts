@@ -203,8 +203,10 @@ export function numberInside(pid: number): number {
   return Number(numbers.at(-1) ?? pid)
 }
 
+/** Of its first thread; of all where the kernel keeps no list of them. */
 export function childrenOf(pid: number): number[] {
-  return allPids().filter((each) => parentOf(each) === pid)
+  const listed = read(`/proc/${pid}/task/${pid}/children`).trim()
+  return listed === '' ? allPids().filter((each) => parentOf(each) === pid) : listed.split(' ').map(Number)
 }
 
 /**

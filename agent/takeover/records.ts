@@ -5,7 +5,7 @@ import { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { Offer } from '@windlass/shared/wire/agent.ts'
 import { z } from 'zod'
 import { folderMark } from '../os/folder-mark.ts'
-import { bootId, isAlive, markOf, readOrNothing, sinceBootMs } from '../os/process-id.ts'
+import { bootId, isAlive, markOf, readOrNothing, sinceBootMs, type ProcessMark } from '../os/process-id.ts'
 import { signal } from '../os/end-processes.ts'
 
 /** What the next agent needs in order to take a program back, if this one is killed while it executes. */
@@ -42,8 +42,8 @@ export type Lease = z.output<typeof Lease>
 /** A lease in its file. Files of earlier versions have no `boot` and are ignored. */
 const SavedLease = Lease.extend({ boot: z.string() })
 
-/** A copy of its folder names the reaper of the original, whose programs nobody else would end. */
-const SavedReaper = z.object({ pid: z.int(), started: z.string(), boot: z.string(), folder: z.string() })
+/** A copy of its folder names the reaper of the original, and the programs that are to go on there. */
+const SavedProcess = z.object({ pid: z.int(), started: z.string(), boot: z.string(), folder: z.string() })
 
 /** What tells whether a lease that was written down still holds. */
 interface Machine {
@@ -59,6 +59,12 @@ export interface Records {
   rendezvous(marker: string): string
   keep(record: Omit<ProgramRecord, 'boot' | 'folder'>): void
   forget(marker: string): void
+  /**
+   * The first process of a pid namespace, with which all in there ends. No program there is taken back, and it may have
+   * left nothing else by which the next agent could find it.
+   */
+  keepInit(marker: string, init: ProcessMark): void
+  forgetInit(marker: string): void
   /** What ends the programs when nobody comes. */
   reaperIs(pid: number): void
   /** Leases hold from there for so long: then all programs have to be dead, unless this is said again. */
@@ -69,6 +75,7 @@ const LEASE_FILE = 'lease'
 const NO_LEASE: Lease = { fromMs: 0, fenceMs: 0 }
 const REAPER_FILE = 'reaper'
 const ENDS_WITH = '.json'
+const INIT_ENDS_WITH = '.init'
 const PRIVATE = 0o600
 
 const THIS_MACHINE: Machine = { sinceBootMs, boot: bootId }
@@ -77,6 +84,7 @@ export function openRecords(folder: string, machine = THIS_MACHINE): Records {
   mkdirSync(folder, { recursive: true, mode: 0o711 })
   const here = { boot: machine.boot(), folder: folderMark(folder) }
   const fileOf = (marker: string) => path.join(folder, `${marker}${ENDS_WITH}`)
+  const initFileOf = (marker: string) => path.join(folder, `${marker}${INIT_ENDS_WITH}`)
 
   function write(file: string, text: string): void {
     writeFileSync(`${file}.new`, text, { mode: PRIVATE })
@@ -89,6 +97,20 @@ export function openRecords(folder: string, machine = THIS_MACHINE): Records {
     forget(marker) {
       rmSync(fileOf(marker), { force: true })
       rmSync(path.join(folder, marker), { recursive: true, force: true })
+    },
+    keepInit(marker, init) {
+      try {
+        write(initFileOf(marker), JSON.stringify({ ...init, ...here }))
+      } catch {
+        // The disk is full. The reaper knows of it too.
+      }
+    },
+    forgetInit(marker) {
+      try {
+        rmSync(initFileOf(marker), { force: true })
+      } catch {
+        // The next agent finds no such process any more.
+      }
     },
     reaperIs(pid) {
       try {
@@ -121,22 +143,37 @@ export function findPrograms(folder: string, machine = THIS_MACHINE): Found {
   const holds = machine.sinceBootMs() < lease.fromMs + lease.fenceMs
   const programs = all.filter((record) => holds && isOf(record, here) && isThere(record.process))
   for (const { marker } of all.filter((record) => !programs.includes(record))) openRecords(folder).forget(marker)
-  const { data: reaper } = SavedReaper.safeParse(parse(readOrNothing(path.join(folder, REAPER_FILE)) ?? ''))
+  const { data: reaper } = SavedProcess.safeParse(parse(readOrNothing(path.join(folder, REAPER_FILE)) ?? ''))
   const endReaper = () => {
     if (reaper && isOf(reaper, here) && isThere(reaper)) signal(-reaper.pid, 'SIGKILL')
   }
   return { programs, lease, endReaper }
 }
 
-function recorded(folder: string): ProgramRecord[] {
-  let names: string[]
+/** First processes of pid namespaces that an earlier agent has left. Each is forgotten when it has ended. */
+export function findInits(folder: string, machine = THIS_MACHINE): { init: ProcessMark; forget: () => void }[] {
+  const here = { boot: machine.boot(), folder: folderMark(folder) }
+  return namesIn(folder, INIT_ENDS_WITH).flatMap((name) => {
+    const file = path.join(folder, name)
+    const forget = () => rmSync(file, { force: true })
+    const { data: saved } = SavedProcess.safeParse(parse(readOrNothing(file) ?? ''))
+    if (saved && isOf(saved, here)) return [{ init: { pid: saved.pid, started: saved.started }, forget }]
+    forget()
+    return []
+  })
+}
+
+function namesIn(folder: string, ending: string): string[] {
   try {
-    names = readdirSync(folder).filter((name) => name.endsWith(ENDS_WITH))
+    return readdirSync(folder).filter((name) => name.endsWith(ending))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }
-  return names.flatMap((name) => {
+}
+
+function recorded(folder: string): ProgramRecord[] {
+  return namesIn(folder, ENDS_WITH).flatMap((name) => {
     const file = path.join(folder, name)
     const parsed = ProgramRecord.safeParse(parse(readFileSync(file, 'utf8')))
     if (parsed.success) return [parsed.data]

@@ -44,6 +44,8 @@ export interface HostProcess {
   /** Everything it wrote as frames has been read; everything that it and its children wrote at all. */
   readonly framesRead: Promise<void>
   readonly allRead: Promise<void>
+  /** Resolves when a program may begin in it; undefined: it may at any time. */
+  readonly sealed: Promise<void> | undefined
   /** Runs it has been given so far. */
   runs: number
   isReady(): boolean
@@ -81,6 +83,8 @@ export interface HostOptions {
   /** Name of those for its descriptors 1 and 2, where they outlive this agent. */
   rawPipes?: string | undefined
   watch: PipeWatch
+  /** Called with the first word of the process, where no program may begin in it before. Answers whether one may. */
+  onSpeaks?: (() => boolean) | undefined
 }
 
 export function startHost(options: HostOptions): HostProcess {
@@ -117,6 +121,7 @@ export interface HostLines extends Pick<HostProcess, 'enclosure' | 'marker' | 'r
   frames: Readable
   messages: Writable
   raw: Record<RawStream, Readable>
+  onSpeaks?: HostOptions['onSpeaks']
 }
 
 /** A process that is there, by what leads to it. */
@@ -124,12 +129,11 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
   const sources = [frames, ...Object.values(raw)]
   const lines = [...sources, messages]
   let listener: HostListener | null = null
-  const read = createFrameReader(() => listener?.mostBytes ?? WITHOUT_RUN)
+  const { read, sealed } = readFrames(() => listener?.mostBytes ?? WITHOUT_RUN, options.onSpeaks)
   let ready = false
   let exited = false
   let tainted = false
   let isWatching = false
-
   const onReady = () => {
     ready = true
     probe('process.ready', { pid })
@@ -175,6 +179,7 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     exit,
     framesRead: closed(frames),
     allRead: allClosed(sources),
+    sealed,
     runs: 0,
     isReady: () => ready,
     hasExited: () => exited,
@@ -199,6 +204,28 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     resume: () => readers.forEach((reader) => reader.resume()),
     release: () => lines.forEach((stream) => stream.destroy()),
   }
+}
+
+type FrameReader = ReturnType<typeof createFrameReader>
+
+/** With the first word of a process it is asked whether a program may begin in it. */
+function readFrames(
+  mostBytes: () => MostBytes,
+  onSpeaks: HostOptions['onSpeaks'],
+): Pick<HostProcess, 'sealed'> & { read: FrameReader } {
+  const read = createFrameReader(mostBytes)
+  if (!onSpeaks) return { read, sealed: undefined }
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let hasSpoken = false
+  const readAndTell: FrameReader = (chunk) => {
+    const found = read(chunk)
+    if (found.frames.length > 0 && !hasSpoken) {
+      hasSpoken = true
+      if (onSpeaks()) resolve()
+    }
+    return found
+  }
+  return { read: readAndTell, sealed: promise }
 }
 
 /** Also when nobody reads any more: closing waits as reading does. */

@@ -4,6 +4,7 @@ import type { Enclosure } from '../../isolation/enclosure.ts'
 import type { Isolation } from '../../isolation/isolation.ts'
 import type { InForce } from '../../isolation/probe.ts'
 import { goneFrom } from '../../os/gone-from.ts'
+import type { ProcessMark } from '../../os/process-id.ts'
 import type { ProgramRecord } from '../../takeover/records.ts'
 import type { Workplace } from '../program/program.ts'
 import { hostOver, startHost, type HostLines, type HostProcess } from './host-process.ts'
@@ -37,6 +38,8 @@ export class Hosts {
   readonly #sweeper: Sweeper
   readonly #markerPrefix = randomBytes(9).toString('hex')
   readonly #hosts = new Map<string, HostProcess>()
+  /** First processes of pid namespaces, by the marker of what is in there. */
+  readonly #inits = new Map<string, ProcessMark>()
   /** What nobody waits for but the agent's end. */
   readonly #endings = new Set<Promise<unknown>>()
   /** Found, and not adopted yet. */
@@ -75,20 +78,42 @@ export class Hosts {
     this.#started += 1
     const marker = `${this.#markerPrefix}.${this.#started}`
     const { execPath = process.execPath, environment } = this.#options
-    const command = { file: execPath, args: [this.#files.hostFile, mode] }
     let workspace: string | undefined
     const isFixed = by.plan.level === 'bubblewrap'
+    const command = { file: execPath, args: [this.#files.hostFile, isFixed ? 'enclosed' : mode] }
     const take = (uid: number | undefined) => (workspace = isFixed ? this.#workspaces.take(uid) : undefined)
     const enclosure = this.#isolation.enclose({ inForce: by, name: marker, command, bundleDir, workspace: take })
     const { cwd } = this.#files
     // The next agent has no way to one in bubblewrap.
     const { watch } = this.#options
     const pipes = this.#options.pipes.take({ mayLast: !isFixed, owner: enclosure.uid })
-    const host = startHost({ enclosure, marker, cwd, environment, pipes, rawPipes: pipes?.name, watch })
+    const onSpeaks = isFixed ? () => this.#seal(host) : undefined
+    const lines = { pipes, rawPipes: pipes?.name, watch, onSpeaks }
+    const host = startHost({ enclosure, marker, cwd, environment, ...lines })
     host.workspace = workspace
     this.#hosts.set(host.marker, host)
     if (host.pid !== undefined) this.reaper.add(host.pid)
     return host
+  }
+
+  /**
+   * Whoever may end it knows by which process, before a program is in it. Answers whether they do: one that could not
+   * be ended begins nothing.
+   */
+  #seal(host: HostProcess): boolean {
+    const { pid = 0, marker, enclosure } = host
+    try {
+      const init = enclosure.seal(pid)
+      this.#inits.set(marker, init)
+      this.reaper.addInit(init)
+      this.#options.watch.addInit(pid, init)
+      this.#options.records?.keepInit(marker, init)
+      return true
+    } catch (error) {
+      this.#options.log('process.unsealed', { pid, error: String(error) })
+      host.kill()
+      return false
+    }
   }
 
   /** A process of the agent before this one, over the lines on which it waits. */
@@ -165,8 +190,13 @@ export class Hosts {
     this.#sweeper.later()
   }
 
-  #forgetGroup({ pid }: HostProcess): void {
+  #forgetGroup({ pid, marker }: HostProcess): void {
     if (pid !== undefined) this.#forget(pid)
+    const init = this.#inits.get(marker)
+    if (!init) return
+    this.#inits.delete(marker)
+    this.reaper.delInit(init)
+    this.#options.records?.forgetInit(marker)
   }
 
   #forget(pid: number): void {

@@ -7,10 +7,11 @@ import { fileSystemsEnder, runUsers, STUCK_MS } from '../../isolation/fuse.ts'
 import type { RunUsers } from '../../isolation/fuse.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { HostIsolation } from '../../isolation/plan.ts'
-import { findPrograms, type ProgramRecord } from '../../takeover/records.ts'
+import { findInits, findPrograms, type ProgramRecord } from '../../takeover/records.ts'
 import { endUids, without } from '../../isolation/uids.ts'
-import { signal } from '../../os/end-processes.ts'
+import { endProcess, signal } from '../../os/end-processes.ts'
 import { MARKER } from '../../os/environment.ts'
+import { isRunning } from '../../os/process-id.ts'
 import { allPids, environmentOf, isInside } from '../../os/process-table.ts'
 import { emptyWorkspaces } from './workspace.ts'
 
@@ -47,6 +48,7 @@ async function endWithoutUsers(
   { setting, runs }: { setting: string; runs: RunUsers | null },
   spared: readonly ProgramRecord[],
 ): Promise<void> {
+  await endNamespaces(home, log)
   await endMarked(
     home,
     log,
@@ -55,6 +57,15 @@ async function endWithoutUsers(
   const cgroup = formerCgroup(home, setting)
   if (cgroup !== undefined && !(await endGroups(cgroup, runs, spared)))
     throw unkillable(`those in the cgroup ${cgroup}`)
+}
+
+/** A program in a pid namespace may have neither marker nor folder any more. */
+async function endNamespaces(home: string, log: Log): Promise<void> {
+  for (const { init, forget } of findInits(path.join(home, 'lives'))) {
+    if (isRunning(init)) log.warn('leftovers.killed', { pids: [init.pid] })
+    if (!(await endProcess(init))) throw unkillable(String(init.pid))
+    forget()
+  }
 }
 
 async function endGroups(cgroup: string, runs: RunUsers | null, spared: readonly ProgramRecord[]): Promise<boolean> {

@@ -22,11 +22,12 @@ let current, known, stoodMs = 0, pressure = 0, lookedAt = performance.now()
 /** How much of the pressure comes from each holder, of late. */
 const shares = new Map()
 
-parentPort.on('message', ({ add, forget, begin, end }) => {
+parentPort.on('message', ({ add, init, forget, begin, end }) => {
   if (add) {
     holders.set(add.number, { ...add, started: startOf(add.group) })
     for (const fd of add.descriptors) byDescriptor.set(fd, add.number)
-  } else if (begin) current = { ...begin, started: startOf(begin.group) }
+  } else if (init) holders.get(init.number).init = init.of
+  else if (begin) current = { ...begin, started: startOf(begin.group) }
   else if (end) current = undefined
   else {
     const holder = holders.get(forget)
@@ -121,8 +122,10 @@ function endFileSystems(uid, isLong) {
   }
 }
 
-function endAll({ group, started, uid, folder }) {
+function endAll({ group, started, uid, folder, init }) {
   if (folder !== undefined) attempt(() => writeFileSync(folder + '/cgroup.kill', '1'))
+  // A pid namespace ends with its first process, also what has left the group.
+  if (init && startOf(init.pid) === init.started) kill(init.pid)
   // Its number is nobody else's as long as there is anything of the group.
   const leader = startOf(group)
   if (group > 1 && (leader === undefined || leader === started)) kill(-group)

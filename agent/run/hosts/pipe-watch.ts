@@ -2,6 +2,7 @@ import { fstatSync, statSync, type Stats } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { MOUNT_MS, OTHERS_MS, type RunUsers } from '../../isolation/fuse.ts'
 import { toolPath } from '../../isolation/tools.ts'
+import type { ProcessMark } from '../../os/process-id.ts'
 import { HeldPipe } from '../program/held-pipe.ts'
 import { PIPE_WATCH_SCRIPT } from './pipe-watch-script.ts'
 
@@ -15,6 +16,8 @@ import { PIPE_WATCH_SCRIPT } from './pipe-watch-script.ts'
 export interface PipeWatch {
   /** These are the descriptors of our ends. Answers how to say that all of them are closed. */
   add(holder: Holder, descriptors: readonly number[], onHeld: (error: HeldPipe) => void): () => void
+  /** All in this process group, and what has left it, ends with this process. */
+  addInit(group: number, init: ProcessMark): void
   /** Opens or closes pipes that somebody else has already. `act` must do nothing else that could wait. */
   during<T>(holder: Holder, files: readonly string[], act: () => T): T
   close(): Promise<void>
@@ -60,7 +63,17 @@ interface PipeWatchOptions {
   runs: RunUsers | null
 }
 
-type Order = { add: Held & { descriptors: readonly number[] } } | { begin: Held } | { end: true } | { forget: number }
+interface Added extends Held {
+  descriptors: readonly number[]
+  init?: ProcessMark
+}
+
+type Order =
+  | { add: Added }
+  | { init: { number: number; of: ProcessMark } }
+  | { begin: Held }
+  | { end: true }
+  | { forget: number }
 
 interface Held extends Holder {
   number: number
@@ -68,7 +81,7 @@ interface Held extends Holder {
 }
 
 interface Known {
-  order: Order
+  order: { add: Added }
   onHeld: (error: HeldPipe) => void
 }
 
@@ -84,7 +97,12 @@ export function watchPipes(options: PipeWatchOptions): PipeWatch {
 }
 
 /** Where the kernel tells nothing of threads. */
-const NO_WATCH: PipeWatch = { add: () => () => {}, during: (_holder, _files, act) => act(), close: async () => {} }
+const NO_WATCH: PipeWatch = {
+  add: () => () => {},
+  addInit: () => {},
+  during: (_holder, _files, act) => act(),
+  close: async () => {},
+}
 
 class WatchingThread implements PipeWatch {
   readonly #log: PipeWatchOptions['log']
@@ -136,6 +154,14 @@ class WatchingThread implements PipeWatch {
     return () => {
       this.#holders.delete(number)
       this.#tell({ forget: number })
+    }
+  }
+
+  addInit(group: number, init: ProcessMark): void {
+    for (const [number, { order }] of this.#holders) {
+      if (order.add.group !== group) continue
+      order.add.init = init
+      this.#tell({ init: { number, of: init } })
     }
   }
 

@@ -1,14 +1,15 @@
 /**
  * Shell script of the reaper; `reaper.ts` says what it is for. Words come line by line on its stdin. Arguments: what
  * the environment of each program has, the start of the names of our cgroups, first and last user of runs; then what
- * would be told by words otherwise: all groups, those that are kept, the end of the lease in seconds, and the fence.
+ * would be told by words otherwise: all groups, those that are kept, the end of the lease in seconds, the fence, and
+ * the first processes of pid namespaces with their start times (`pid:start`).
  *
  * `read` waits without an end: a timer of its own signals the script when the fence is due, in case the agent stands
  * still and neither speaks nor closes its pipe. The timer rings each second until it is heard, as `read` misses a
  * signal that comes just before it waits. All times are hundredths of a second since the machine's start.
  */
 export const REAPER_SCRIPT = `
-list=" \${5:+$5 }" kept=" \${6:+$6 }" until=\${7:-0} fence=\${8:-0} timer= aim=0 rang=
+list=" \${5:+$5 }" kept=" \${6:+$6 }" until=\${7:-0} fence=\${8:-0} inits=" \${9:+$9 }" timer= aim=0 rang=
 now() { read -r up idle < /proc/uptime && up=\${up%.*}\${up#*.}; }
 stop_timer() { [ -z "$timer" ] || kill "$timer"; timer=; }
 start_timer() {
@@ -38,9 +39,21 @@ ring() {
   fence=0
   end_all "$@"
   # Numbers of what is gone may be those of others one day.
-  list=' ' kept=' '
+  list=' ' kept=' ' inits=' '
+}
+# Number and start time: another process may have the number by now. Where processes are hidden nobody can tell.
+is_replaced() {
+  read -r stat < "/proc/$1/stat" || return 1
+  set -- "$2" \${stat##*) }
+  [ "$1" != "\${21}" ]
+}
+end_inits() {
+  for each in $inits; do
+    is_replaced "\${each%:*}" "\${each#*:}" || kill -9 "\${each%:*}"
+  done 2>/dev/null
 }
 end_all() {
+  end_inits
   for each in $list; do kill -s KILL -- "-$each" 2>/dev/null; done
   [ -z "$2" ] || for file in "$2".*/cgroup.kill; do echo 1 > "$file"; done 2>/dev/null
   [ -d /proc/self ] || return 0
@@ -79,13 +92,15 @@ trap 'ring "$@"' USR1
 [ "$fence" -eq 0 ] || start_timer
 while rang=; do
   # What a signal has cut off is no line.
-  read -r word pid || { [ -n "$rang" ] && continue; break; }
+  read -r word pid start || { [ -n "$rang" ] && continue; break; }
   # With 1 or nothing in its place, a kill would mean every process there is.
   case $pid in '' | *[!0-9]*) continue ;; esac
   [ "$word" = lease ] || [ "$word" = fence ] || [ "$pid" -gt 1 ] || continue
   case $word in
     add) list="$list$pid " ;;
     keep) kept="$kept$pid " ;;
+    init) inits="$inits$pid:$start " ;;
+    over) case $inits in *" $pid:$start "*) inits="\${inits%%" $pid:$start "*} \${inits#*" $pid:$start "}" ;; esac ;;
     del) case $list in *" $pid "*) list="\${list%%" $pid "*} \${list#*" $pid "}" ;; esac ;;
     drop) case $kept in *" $pid "*) kept="\${kept%%" $pid "*} \${kept#*" $pid "}" ;; esac ;;
     lease) until=$pid ;;
@@ -98,6 +113,7 @@ while rang=; do
 done
 trap '' USR1
 stop_timer
+end_inits
 for pid in $list; do
   case $kept in *" $pid "*) ;; *) kill -s KILL -- "-$pid" 2>/dev/null ;; esac
 done

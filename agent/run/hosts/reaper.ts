@@ -4,6 +4,7 @@ import type { UidRange } from '../../isolation/plan.ts'
 import { launch, type Launched } from '../../os/process.ts'
 import { MARKER } from '../../os/environment.ts'
 import { signal } from '../../os/end-processes.ts'
+import type { ProcessMark } from '../../os/process-id.ts'
 import { REAPER_SCRIPT } from './reaper-script.ts'
 
 const RESTART_MS = 200
@@ -20,6 +21,9 @@ const FENCE_NOISE_MS = 50
 export interface Reaper {
   add(pgid: number): void
   del(pgid: number): void
+  /** First process of a pid namespace, with which all in there ends. */
+  addInit(init: ProcessMark): void
+  delInit(init: ProcessMark): void
   /** One that is kept lives on until the lease is over: the next agent may come for it, and ends this reaper then. */
   keep(pgid: number, isSpared: boolean): void
   /** In milliseconds since the machine's start. */
@@ -56,6 +60,7 @@ interface ReaperOptions {
 interface Charge {
   groups: Iterable<number>
   spared: Iterable<number>
+  inits: Iterable<string>
   untilMs: number
   fencedAtMs: number
 }
@@ -65,8 +70,9 @@ function launchScript({ uids, cgroups, markerPrefix, cwd, path: PATH }: ReaperOp
   const ownCgroups = cgroups === undefined ? '' : path.join(cgroups, markerPrefix)
   const own = [`${MARKER}=${markerPrefix}`, ownCgroups, ...(uids ? [uids.first, uids.last] : ['', ''])]
   const lists = [charge.groups, charge.spared].map((pgids) => [...pgids].join(' '))
-  const args = [...own, ...lists, leaseEnd(charge.untilMs), fenceTime(charge.fencedAtMs)].map(String)
-  return launch({
+  const times = [leaseEnd(charge.untilMs), fenceTime(charge.fencedAtMs)]
+  const args = [...own, ...lists, ...times, [...charge.inits].join(' ')].map(String)
+  const started = launch({
     file: '/bin/sh',
     args: ['-c', REAPER_SCRIPT, 'reaper', ...args],
     cwd,
@@ -74,12 +80,18 @@ function launchScript({ uids, cgroups, markerPrefix, cwd, path: PATH }: ReaperOp
     morePipes: 0,
     stdin: 'pipe',
   })
+  started.stdout.resume()
+  started.stderr.resume()
+  // A reaper that is gone says so by its exit; its pipe has nothing to add.
+  started.stdin?.on('error', () => {})
+  return started
 }
 
 export function startReaper(options: ReaperOptions): Reaper {
   const { pgids, untilMs: foundUntilMs } = options.found
   const groups = new Set(pgids)
   const spared = new Set(pgids)
+  const inits = new Set<string>()
   let untilMs = foundUntilMs
   // Should this agent stand still before it has told any other time.
   let fencedAtMs = pgids.length > 0 ? untilMs : 0
@@ -87,11 +99,7 @@ export function startReaper(options: ReaperOptions): Reaper {
   let child = start()
 
   function start(): Launched {
-    const started = launchScript(options, { groups, spared, untilMs, fencedAtMs })
-    started.stdout.resume()
-    started.stderr.resume()
-    // A reaper that is gone says so by its exit; its pipe has nothing to add.
-    started.stdin?.on('error', () => {})
+    const started = launchScript(options, { groups, spared, inits, untilMs, fencedAtMs })
     void started.exited.then(restart)
     if (started.pid !== undefined) options.onStart?.(started.pid)
     return started
@@ -118,6 +126,14 @@ export function startReaper(options: ReaperOptions): Reaper {
       groups.delete(pgid)
       child.stdin?.write(`del ${pgid}\n`)
       if (spared.delete(pgid)) child.stdin?.write(`drop ${pgid}\n`)
+    },
+    addInit: ({ pid, started }) => {
+      inits.add(`${pid}:${started}`)
+      child.stdin?.write(`init ${pid} ${started}\n`)
+    },
+    delInit: ({ pid, started }) => {
+      inits.delete(`${pid}:${started}`)
+      child.stdin?.write(`over ${pid} ${started}\n`)
     },
     keep: (pgid, isSpared) => {
       if (isSpared === spared.has(pgid)) return

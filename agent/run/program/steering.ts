@@ -95,11 +95,12 @@ export class Steering {
   start(message: StartMessage, { messages }: RecordedJournal): void {
     const host = this.#host
     if (!host) return
-    if (messages.length === 0) this.#sendStart(host, message)
+    if (messages.length === 0 && !host.sealed) this.#sendStart(host, message)
     else void this.#sendAll(host, message, messages)
   }
 
   async #sendAll(host: HostProcess, message: StartMessage, journal: readonly Buffer[]): Promise<void> {
+    await host.sealed
     for (const piece of journal) {
       if (host.hasExited() || host !== this.#host) return
       await host.sendBytes(piece)

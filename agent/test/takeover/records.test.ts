@@ -8,7 +8,7 @@ import test, { type TestContext } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { isGone } from '@windlass/shared/test/_kit/processes.ts'
 import { markOf, sinceBootMs } from '../../os/process-id.ts'
-import { findPrograms, openRecords, type ProgramRecord } from '../../takeover/records.ts'
+import { findInits, findPrograms, openRecords, type ProgramRecord } from '../../takeover/records.ts'
 
 const hasProc = process.platform === 'linux' ? {} : { skip: 'processes cannot be told from later ones without /proc' }
 
@@ -118,6 +118,19 @@ test('a copy of a state folder leaves the programs and the reaper to the origina
   assert.equal(original.programs.length, 1)
   original.endReaper()
   assert.deepEqual(await exited, [null, 'SIGKILL'])
+})
+
+test('the first process of a pid namespace is found by the next agent, and not in a copy', hasProc, (t) => {
+  const folder = aFolder(t)
+  const mark = markOf(process.pid)!
+  openRecords(folder).keepInit('prefix.1', mark)
+  const copy = path.join(aFolder(t), 'lives')
+  cpSync(folder, copy, { recursive: true })
+  assert.deepEqual([findInits(copy), readdirSync(copy)], [[], []])
+  const [found, ...more] = findInits(folder)
+  assert.deepEqual([found?.init, more], [mark, []])
+  found?.forget()
+  assert.deepEqual(findInits(folder), [])
 })
 
 test('of another boot nothing is found', hasProc, (t) => {

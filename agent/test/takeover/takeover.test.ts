@@ -22,6 +22,8 @@ function aTakeover(isFull: () => boolean) {
       written.push(record)
     },
     forget: write,
+    keepInit: write,
+    forgetInit: write,
     reaperIs: write,
     leaseFrom: write,
   } satisfies Records

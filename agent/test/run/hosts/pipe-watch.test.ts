@@ -6,9 +6,11 @@ import { chmodSync, chownSync, closeSync, constants, mkdtempSync, openSync, read
 import os from 'node:os'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { untilGone } from '@windlass/shared/test/_kit/processes.ts'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { asUser } from '../../../isolation/uids.ts'
 import { makePipes } from '../../../os/named-pipes.ts'
+import { markOf } from '../../../os/process-id.ts'
 import { watchPipes } from '../../../run/hosts/pipe-watch.ts'
 import { guardFileSystems, NEEDS_FUSE, withFileSystem } from '../../isolation/file-systems.ts'
 import { NEEDS_ROOT, ofUsers } from '../../isolation/requirements.ts'
@@ -75,6 +77,19 @@ test('one that an agent is about to open is free again when its holder is ended'
   const fd = watch.during(who, [file], () => openSync(file, O_RDONLY | O_NONBLOCK))
   assert.deepEqual(await ended, killed, `${holder.pid}`)
   for (const each of [fd, ourEnd]) closeSync(each)
+})
+
+test('with its holder ends the first process of the pid namespace that has left the group', { skip }, async (t) => {
+  const { ourEnd, ended, watch } = await aHeldPipe(t)
+  const init = spawn('sleep', ['300'], { stdio: 'ignore' })
+  const gone = once(init, 'exit')
+  t.after(() => init.kill('SIGKILL'))
+  watch.add({ group: NO_GROUP, uid: undefined, folder: undefined }, [ourEnd], () => {})
+  watch.addInit(NO_GROUP, markOf(init.pid!)!)
+  closeSync(ourEnd)
+  assert.deepEqual(await ended, killed)
+  await untilGone('the first process', init.pid!)
+  assert.deepEqual(await gone, killed)
 })
 
 test('one that was handed to another run is free again when that is ended', { skip: skip || NEEDS_ROOT }, async (t) => {

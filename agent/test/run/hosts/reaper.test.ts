@@ -6,7 +6,7 @@ import os from 'node:os'
 import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
-import { sinceBootMs } from '../../../os/process-id.ts'
+import { markOf, sinceBootMs } from '../../../os/process-id.ts'
 import { MARKER } from '../../../os/environment.ts'
 import { REAPER_SCRIPT } from '../../../run/hosts/reaper-script.ts'
 import { isAlive } from '../programs.ts'
@@ -48,6 +48,20 @@ test('one whose agent is killed at once guards what it was given, until the leas
   await once(reaper, 'exit')
   assert.ok(sinceBootMs() >= until * 1000, 'it lives until then')
   assert.equal(await isAlive(found), false)
+})
+
+test('the first processes of pid namespaces end, and none that has the number of one by now', async (t) => {
+  const [begun, told, reused, over] = [await aMarked(t), await aMarked(t), await aMarked(t), await aMarked(t)]
+  const charge = [`${begun}:${markOf(begun)!.started} ${reused}:1 ${over}:${markOf(over)!.started}`]
+  const none = Array<string>(7).fill('')
+  const reaper = spawn('/bin/sh', ['-c', REAPER_SCRIPT, 'reaper', `${MARKER}=no-test`, ...none, ...charge], {
+    env: { PATH: '/usr/bin:/bin' },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  reaper.stdin.end(`init ${told} ${markOf(told)!.started}\nover ${over} ${markOf(over)!.started}\n`)
+  await once(reaper, 'exit')
+  const alive = [begun, told, reused, over].map(isAlive)
+  assert.deepEqual(await Promise.all(alive), [false, false, true, true])
 })
 
 const ASKS_ITSELF = path.join(import.meta.dirname, '../../programs/asks-itself-over-fuse.mjs')

@@ -163,8 +163,9 @@ export class Hosts {
   /** Answers whether nothing of it is left. */
   async end(host: HostProcess): Promise<boolean> {
     host.kill()
-    await host.exit
+    // Its exit may come only by this: see `putToEnd`.
     const isClean = await host.enclosure.end(host.pid)
+    if (isClean) await host.exit
     host.release()
     this.gone(host, isClean)
     return isClean

@@ -56,7 +56,8 @@ const HANDLERS: { readonly [T in CourseEvent['t']]: (course: Course, event: Of<T
     if (course.stop || course.outcome) return [course, NOTHING]
     return [{ ...course, stop: { why: message.why } }, ['disarm', { ask: message }]]
   },
-  outstayed: (course) => [{ ...course, isForced: true }, KILL],
+  // Its process may wait in the kernel for something that comes only when all of its processes are ended.
+  outstayed: (course) => [{ ...course, isForced: true }, ['kill', 'settle']],
   abandoned: (course, { why, reason }) => [
     { ...course, stop: { why, reason }, isForced: true },
     ['disarm', 'kill', 'settle'],

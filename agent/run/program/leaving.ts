@@ -9,6 +9,8 @@ import { within } from './within.ts'
 const EXIT_MS = 2_000
 const IDLE_MS = 2_000
 const BLOCKED_MS = 60_000
+/** What is said of a process that was killed and that the kernel keeps: it executes nothing more. */
+const KILLED: Exit = { exitCode: null, signal: 'SIGKILL' }
 const EXITED: IdleReport = { leftovers: ['its exit'], strays: [] }
 
 /** A program that leaves its process. It may still speak meanwhile, so that its course is asked for each time. */
@@ -43,7 +45,10 @@ export async function isLeftClean(own: Workplace, { idle, onStrays, output, cour
   return !course().stop && !own.hasExited()
 }
 
-/** Waits for the process, ends what is left of it, and reads all it had to say. */
+/**
+ * Waits for the process, ends what is left of it, and reads all it had to say. A process that is killed may wait in the
+ * kernel for a file system of its own, until that is ended with all else: so its exit is not waited for first.
+ */
 export async function putToEnd(
   own: Workplace,
   exit: Promise<Exit>,
@@ -52,8 +57,8 @@ export async function putToEnd(
   const isWanted = () => course().stop?.why !== 'lost'
   if (course().outcome && process === 'fresh') await within(EXIT_MS, exit)
   if (!own.hasExited()) endProcess()
-  const how = await exit
   let isClean = await own.enclosure.end(own.pid)
+  const how = isClean || own.hasExited() ? await exit : KILLED
   await output.drained(own.framesRead, isWanted)
   // A program that said how it ended also said whether it started others. Of any other we know nothing.
   const isOpen = own.pid !== undefined && !own.enclosure.isSealed

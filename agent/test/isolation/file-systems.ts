@@ -14,9 +14,14 @@ export const NEEDS_FUSE =
 
 /** Of this user, with a file system of FUSE in that folder: its descriptor 3 serves it. */
 export function withFileSystem(uid: number, folder: string, command: readonly string[]): string[] {
+  return ['setpriv', ...asUser(uid), ...onFileSystem(folder, command)]
+}
+
+/** The same of the user who executes it. */
+export function onFileSystem(folder: string, command: readonly string[]): string[] {
   const options = 'fd=3,rootmode=40000,user_id=0,group_id=0'
   const mount = `exec 3<>/dev/fuse && mount -i -t fuse -o ${options} none "$0" && exec "$@"`
-  return ['setpriv', ...asUser(uid), 'unshare', '-Urm', 'sh', '-c', mount, folder, ...command]
+  return ['unshare', '-Urm', 'sh', '-c', mount, folder, ...command]
 }
 
 const GUARD_S = 30

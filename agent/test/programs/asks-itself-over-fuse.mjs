@@ -40,6 +40,6 @@ function serve() {
   Atomics.store(isServed, 0, 1)
   Atomics.notify(isServed, 0)
   readSync(FUSE, request)
-  writeSync(1, 'asked')
+  writeSync(1, 'asked\n')
   Atomics.wait(isServed, 0, 1)
 }

@@ -30,7 +30,7 @@ test('one that was asked to stop is told so once, and is forced only when it has
   assert.deepEqual(actions, [['disarm', { ask: { why: 'cancelled', reason: 'typo', graceMs: 100 } }], []])
   assert.deepEqual([course.stop, course.isForced, goesOn(course)], [{ why: 'cancelled' }, false, false])
   const late = after(CANCEL, { t: 'outstayed' })
-  assert.deepEqual([late.course.isForced, late.actions[1]], [true, ['kill']])
+  assert.deepEqual([late.course.isForced, late.actions[1]], [true, ['kill', 'settle']])
 })
 
 test('one that has ended is not asked to stop any more', () => {

@@ -165,48 +165,6 @@ export function overdue(db: Db, offerMs: number, limitMs: number): Promise<{ run
     limit 500`
 }
 
-/** Those of these runs that have a placement and of which nobody holds anything: run, placement or parent. */
-export async function unlocked(db: Db, ids: readonly RunId[]): Promise<RunId[]> {
-  const rows = await db<{ runId: RunId }[]>`
-    with asked as materialized (
-      select id, parent_run_id
-      from runs
-      where id = any(${[...ids]})
-    ),
-    named as (
-      select id from asked
-      union
-      select parent_run_id from asked where parent_run_id is not null
-    ),
-    found as materialized (
-      select r.id
-      from named n
-      cross join lateral (${runById(db, db`n.id`)}) r
-    ),
-    free as materialized (
-      select r.id
-      from named n
-      join runs r on r.id = n.id
-      order by r.id
-      for update of r skip locked
-    ),
-    free_placements as materialized (
-      select run_id
-      from placements
-      where run_id = any(${[...ids]})
-      order by run_id
-      for update skip locked
-    )
-    select p.run_id
-    from free_placements p
-    join asked a on a.id = p.run_id
-    where not exists (
-      select from found f
-      where f.id in (a.id, a.parent_run_id) and f.id not in (select id from free)
-    )`
-  return rows.map(({ runId }) => runId)
-}
-
 export interface PlacementRow {
   runId: RunId
   runnerId: RunnerId

@@ -2,15 +2,15 @@ import type { RunnerIdentity } from '../actor.ts'
 import { MOST_RUNS } from './frames.ts'
 
 /**
- * Bounds the acceptances that are under way: each takes 0.7 KB until its commit is answered, twenty times its text. Of
- * 32 agents that accepted what nobody had offered the coordinator's memory grew to 2.5 GiB.
+ * Bounds the acceptances that are under way: each takes half a kilobyte until its commit is answered, 14 times its
+ * text. Of 32 agents that accepted what nobody had offered the coordinator's memory grew to 2.5 GiB.
  */
 export interface Accepting {
   /** Answers what is to be called when they are answered; undefined where they are too many. */
   enter(runner: Pick<RunnerIdentity, 'id' | 'orgId'>, runs: number): (() => void) | undefined
 }
 
-/** An agent has as many offers at once as it has slots. Of an org: 45 MB. */
+/** An agent has as many offers at once as it has slots. Of an org: 35 MB. */
 const MOST = { runner: MOST_RUNS, org: 65_536 }
 
 export function createAccepting(most = MOST): Accepting {

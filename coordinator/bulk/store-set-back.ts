@@ -1,16 +1,15 @@
 import type { OrgId } from '@windlass/shared/ids.ts'
+import { CORRECTION_MS } from '../db/clock-difference.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import { DEADLINE_MS } from './store.ts'
 import { AGAIN_MS } from './turns.ts'
 
-/** The clocks of servers are put right by less, all the time. */
-const LEAST_MS = 1000
-
 const ms = (sql: Sql, count: number) => sql`${count} * interval '1 millisecond'`
-/** None is put off by more. */
+/** Later than any is put off. */
+const isBeyond = (sql: Sql, column: string, most: number) =>
+  sql`${sql(column)} > now() + ${ms(sql, most + CORRECTION_MS)}`
 const isAhead = (sql: Sql) => sql`
-  finished_at is null
-  and (turn_at > now() + ${ms(sql, AGAIN_MS + LEAST_MS)} or deadline_at > now() + ${ms(sql, DEADLINE_MS + LEAST_MS)})`
+  finished_at is null and (${isBeyond(sql, 'turn_at', AGAIN_MS)} or ${isBeyond(sql, 'deadline_at', DEADLINE_MS)})`
 
 /** Orgs with jobs that have their next turn, or their deadline, later than there is a reason for. */
 export async function orgsAhead(db: Db): Promise<OrgId[]> {

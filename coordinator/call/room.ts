@@ -10,7 +10,7 @@ interface ValueSize {
 
 /** Counts the bytes of a body, and bounds what is in memory of its values. */
 export interface Room extends Omit<Holding, 'whole'> {
-  /** Whose turns the reading of a large body takes. */
+  /** The org whose turns the reading of a large body takes. */
   orgId: OrgId
   /** All of it has come: it holds its bytes until `release`, also when its client leaves. */
   whole(this: void): void

@@ -4,6 +4,9 @@ import type { Db } from './client.ts'
 /** Beyond this it shows: ids are made by this clock, times are noted by that of the database. */
 const MOST_MS = 60_000
 
+/** The clocks of servers are put right by less, all the time. */
+export const CORRECTION_MS = 1000
+
 /** Says so when this clock and that of the database are apart. Answers by how much this one is ahead. */
 export async function warnOfClock(db: Db, log: Log): Promise<number> {
   const before = Date.now()

@@ -1,4 +1,5 @@
 import type { Log } from '@windlass/shared/log.ts'
+import { CORRECTION_MS } from '../db/clock-difference.ts'
 import type { Db } from '../db/client.ts'
 import { inPasses, type Pass } from '../engine/commit/clock-set-back.ts'
 
@@ -8,9 +9,6 @@ export async function putJobsBack({ db, log }: { db: Db; log: Log }, signal?: Ab
   if (changed > 0) log.warn('jobs.setBack', { jobs: changed })
   return changed
 }
-
-/** The clocks of servers are put right by less, all the time. */
-const LEAST = '1 second'
 
 /**
  * A job that has not begun was added, or put off, at `updated_at`; one that has failed waits for so long as
@@ -27,7 +25,7 @@ async function putBack(db: Db): Promise<Pass> {
       from graphile_worker._private_jobs
     ),
     ahead as materialized (
-      select id, delay from jobs where run_at > now() + delay + ${LEAST}::text::interval
+      select id, delay from jobs where run_at > now() + delay + ${CORRECTION_MS}::float8 * interval '1 millisecond'
     ),
     free as materialized (
       select j.id

@@ -1,7 +1,5 @@
+import { CORRECTION_MS } from '../db/clock-difference.ts'
 import type { Db } from '../db/client.ts'
-
-/** The clocks of servers are put right by less, all the time. */
-const LEAST_MS = 1000
 
 /**
  * Times of what has been are now at the latest, and none is in quarantine for longer than `quarantineMs`. Deadlines of
@@ -12,9 +10,9 @@ export async function putBack(db: Db, quarantineMs: number): Promise<{ moved: nu
     with ahead as materialized (
       select runner_id
       from runner_intake
-      where since > now() + ${LEAST_MS} * interval '1 millisecond'
-         or quarantined_until > now() + ${quarantineMs + LEAST_MS} * interval '1 millisecond'
-         or now() + ${LEAST_MS} * interval '1 millisecond' < any(failures)
+      where since > now() + ${CORRECTION_MS} * interval '1 millisecond'
+         or quarantined_until > now() + ${quarantineMs + CORRECTION_MS} * interval '1 millisecond'
+         or now() + ${CORRECTION_MS} * interval '1 millisecond' < any(failures)
     ),
     free as materialized (
       select runner_id

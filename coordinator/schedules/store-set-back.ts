@@ -1,8 +1,7 @@
 import type { ScheduleId } from '@windlass/shared/ids.ts'
+import { CORRECTION_MS } from '../db/clock-difference.ts'
 import type { Tx } from '../db/client.ts'
 
-/** The clocks of servers are put right by less, all the time. */
-const LEAST = '1 second'
 /** What cannot be decided is put off by a minute at most. */
 const PUT_OFF = '61 seconds'
 
@@ -13,7 +12,7 @@ export async function lockAhead(tx: Tx, after: string, limit: number): Promise<S
     from schedules
     where id > ${after} and deleted_at is null
       and (
-        settled_at > now() + ${LEAST}::text::interval
+        settled_at > now() + ${CORRECTION_MS}::float8 * interval '1 millisecond'
         or due_at > now() + ${PUT_OFF}::text::interval
           and (earlier <> '[]' or due_at > next_at + jitter_ms * interval '1 millisecond')
       )

@@ -27,7 +27,7 @@ const skip =
 const isolation = { ...PLAIN, level: 'bubblewrap', cgroup: 'off' } as const
 const silent = createLog({}, 'error', { write: () => {} })
 
-/** That live: nobody may have looked after those that have ended. */
+/** Living processes: nobody may have looked after those that have ended. */
 function processesIn(namespace: string): number[] {
   const isIn = (pid: string) => {
     try {

@@ -1,4 +1,5 @@
 import type { Log } from '@windlass/shared/log.ts'
+import type { Db, Tx } from '../../db/client.ts'
 import { pause } from '@windlass/shared/time.ts'
 
 /** Puts right what was set by a clock of the database that was ahead, and has been set back since. */
@@ -31,6 +32,25 @@ export async function inPasses(pass: () => Promise<Pass>, signal?: AbortSignal):
     await pause(PAUSE_MS, signal)
   }
   return changed
+}
+
+const PAGE = 500
+
+/** One pass over keys of text, in their order: so many of them in each transaction. */
+export async function inPages(
+  db: Db,
+  keysAfter: (db: Db, after: string, limit: number) => Promise<string[]>,
+  putBack: (tx: Tx, keys: readonly string[]) => Promise<Pass>,
+): Promise<Pass> {
+  const all = { moved: 0, left: 0 }
+  for (let after = ''; ;) {
+    const keys = await keysAfter(db, after, PAGE)
+    if (keys.length === 0) return all
+    const { moved, left } = await db.begin((tx) => putBack(tx, keys))
+    all.moved += moved
+    all.left += left
+    after = keys.at(-1)!
+  }
 }
 
 export function createClockSetBack(log: Log): ClockSetBack {

@@ -1,9 +1,10 @@
 import type { Log } from '@windlass/shared/log.ts'
+import { CORRECTION_MS } from '../../db/clock-difference.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import * as store from '../store/debounces-set-back.ts'
 import { lockFree } from '../store/throttles-set-back.ts'
 import { enterLater, insert } from '../store/timers.ts'
-import { inPasses, type Pass } from './clock-set-back.ts'
+import { inPages, inPasses, type Pass } from './clock-set-back.ts'
 import type { Timers } from './clock.ts'
 
 /**
@@ -15,7 +16,7 @@ export async function putDebouncesBack(
   signal?: AbortSignal,
 ): Promise<number> {
   const changed = await inPasses(async () => {
-    const pass = await putAllBack(deps.db)
+    const pass = await inPages(deps.db, store.keysThatWait, putKeysBack)
     if (pass.moved > 0) deps.timers.expect(0)
     return pass
   }, signal)
@@ -23,28 +24,12 @@ export async function putDebouncesBack(
   return changed
 }
 
-const PAGE = 500
-/** The clocks of servers are put right by less, all the time. */
-const LEAST_MS = 1000
-
-async function putAllBack(db: Db): Promise<Pass> {
-  const all = { moved: 0, left: 0 }
-  for (let after: string | null = ''; after !== null;) {
-    const keys: string[] = await store.keysThatWait(db, after, PAGE)
-    const { moved, left } = await db.begin((tx) => putKeysBack(tx, keys))
-    all.moved += moved
-    all.left += left
-    after = keys.length < PAGE ? null : keys.at(-1)!
-  }
-  return all
-}
-
 /** The locks of keys come before those of runs, as for calls. What others have locked is passed over. */
 async function putKeysBack(tx: Tx, keys: readonly string[]): Promise<Pass> {
-  if (keys.length === 0) return { moved: 0, left: 0 }
   const waiting = await store.lockFreeKeys(tx, keys)
   const ahead = waiting.filter(
-    ({ inMs, waitMs, latestInMs, maxWaitMs }) => inMs > waitMs + LEAST_MS || latestInMs > maxWaitMs + LEAST_MS,
+    ({ inMs, waitMs, latestInMs, maxWaitMs }) =>
+      inMs > waitMs + CORRECTION_MS || latestInMs > maxWaitMs + CORRECTION_MS,
   )
   const found = await lockFree(
     tx,

@@ -6,7 +6,7 @@ import { writeGroups } from '../rules/groups.ts'
 /** Runs whose values share these first bytes of their hash would share a group: 96 bits rule that out. */
 const HASH_CHARACTERS = 16
 
-/** Whose runs are grouped. */
+/** The workflow whose runs are grouped. */
 interface Owner {
   orgId: OrgId
   workflowId: WorkflowId

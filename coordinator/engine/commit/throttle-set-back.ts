@@ -4,7 +4,7 @@ import { readHolds, ruleOfKey, turnsAtMost } from '../rules/holds.ts'
 import * as store from '../store/throttles-set-back.ts'
 import { clock } from '../store/throttles.ts'
 import { enterLater, insert, type NewTimer } from '../store/timers.ts'
-import { inPasses, type Pass } from './clock-set-back.ts'
+import { inPages, inPasses, type Pass } from './clock-set-back.ts'
 import type { Timers } from './clock.ts'
 
 /**
@@ -16,7 +16,7 @@ export async function putThrottlesBack(
   signal?: AbortSignal,
 ): Promise<number> {
   const changed = await inPasses(async () => {
-    const pass = await putAllBack(deps.db)
+    const pass = await inPages(deps.db, store.keysThatDelay, putKeysBack)
     if (pass.moved > 0) deps.timers.expect(0)
     return pass
   }, signal)
@@ -24,26 +24,11 @@ export async function putThrottlesBack(
   return changed
 }
 
-const PAGE = 500
-
-async function putAllBack(db: Db): Promise<Pass> {
-  const all = { moved: 0, left: 0 }
-  for (let after: string | null = ''; after !== null;) {
-    const keys: string[] = await store.keysThatDelay(db, after, PAGE)
-    const { moved, left } = await db.begin((tx) => putKeysBack(tx, keys))
-    all.moved += moved
-    all.left += left
-    after = keys.length < PAGE ? null : keys.at(-1)!
-  }
-  return all
-}
-
 /**
  * Under the locks of these throttles, so that nobody takes a turn meanwhile. Runs come before them in the order of
  * locks: those that are locked by others are passed over.
  */
 async function putKeysBack(tx: Tx, keys: readonly string[]): Promise<Pass> {
-  if (keys.length === 0) return { moved: 0, left: 0 }
   const throttles = await store.lock(tx, keys)
   const { now, begun } = await clock(tx)
   const waiting = Map.groupBy(await store.waiting(tx), ({ holds }) => readHolds(holds).throttle?.key)

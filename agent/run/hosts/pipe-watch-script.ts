@@ -1,3 +1,5 @@
+import { STALL_WATCH_SCRIPT } from './stall-watch-script.ts'
+
 /**
  * Code of the thread that `pipe-watch.ts` tells about. It never opens, reads, writes or closes one of the pipes: it
  * would wait as well. `workerData` is what `pipe-watch.ts` gives it.
@@ -11,7 +13,7 @@ const { parentPort, workerData } = require('node:worker_threads')
 const { spawnSync } = require('node:child_process')
 const { opendirSync, openSync, readFileSync, readSync, readdirSync, statSync, writeFileSync } = require('node:fs')
 const { lookMs, sliceMs, patienceMs, hastyMs, mostPressure } = workerData
-const { othersMs, mountMs, mount, runs } = workerData
+const { othersMs, mountMs, mount, runs, stallMs, longStallMs } = workerData
 /** Its number among the calls of the system. */
 const CLOSE = { x64: '3', arm64: '57' }[process.arch]
 const thread = '/proc/self/task/' + process.pid + '/'
@@ -41,6 +43,11 @@ function look() {
   // While all of the agent is stopped nobody waits, and the clock goes on.
   const passedMs = Math.min(performance.now() - lookedAt, 2 * lookMs)
   lookedAt = performance.now()
+  attempt(() => lookAtTasks(passedMs))
+  lookAtPipes(passedMs)
+}
+
+function lookAtPipes(passedMs) {
   const holder = isAtPipe() ? holderThere() : undefined
   const looks = passedMs / lookMs
   for (const [each, share] of shares) shares.set(each, share * 0.9 ** looks)
@@ -51,7 +58,7 @@ function look() {
   }
   pressure += looks
   shares.set(holder, (shares.get(holder) ?? 0) + looks)
-  const executed = executedSoFar()
+  const executed = executedSoFar(thread)
   stoodMs = executed !== undefined && executed === known ? stoodMs + passedMs : 0
   known = executed
   if (stoodMs >= (pressure > mostPressure / 3 ? hastyMs : patienceMs)) tell(holder, stoodMs)
@@ -79,14 +86,19 @@ function isAtPipe() {
   const at = attempt(() => text.latin1Slice(0, readSync(place, text, 0, text.length, 0))) ?? ''
   if (/pipe|fifo/.test(at)) return true
   if (at !== '' && at !== '0') return false
-  return / D /.test(read(thread + 'stat').replace(/.*\\)/s, ''))
+  return isUninterruptible(thread)
+}
+
+/** No signal but its cause ends that it waits. */
+function isUninterruptible(folder) {
+  return / D /.test(read(folder + 'stat').replace(/.*\\)/s, ''))
 }
 
 /** Undefined where the kernel counts nothing of the kind. */
-function executedSoFar() {
-  const text = read(thread + 'schedstat')
+function executedSoFar(folder) {
+  const text = read(folder + 'schedstat')
   if (/[1-9]/.test(text)) return text
-  return /ctxt_switches[^]*/.exec(read(thread + 'status'))?.[0]
+  return /ctxt_switches[^]*/.exec(read(folder + 'status'))?.[0]
 }
 
 function tell(holder, waitedMs) {
@@ -97,29 +109,15 @@ function tell(holder, waitedMs) {
 }
 
 function endWhole(holder, waitedMs) {
-  const { number, group, uid } = holder
-  // Before it is ended, so that the agent hears of this before it hears of that.
-  if (!told.has(number)) parentPort.postMessage({ number, group, uid, waitedMs })
-  told.add(number)
+  report(holder, waitedMs, 'pipe')
   endAll(holder)
-  if (uid !== undefined) endFileSystems(uid, waitedMs > othersMs)
+  if (holder.uid !== undefined) endFileSystems(holder.uid, waitedMs > othersMs)
 }
 
-/**
- * One that waits for a file system of FUSE is ended by no signal, and keeps the lock: see \`fuse.ts\`. Those of its
- * user end with it; of other runs those that somebody waits for, when that was not enough.
- */
-function endFileSystems(uid, isLong) {
-  const folder = '/sys/fs/fuse/connections/'
-  if (!read('/proc/self/mountinfo').includes(' /sys/fs/fuse/connections '))
-    spawnSync(mount, ['-t', 'fusectl', 'fusectl', folder], { stdio: 'ignore', timeout: mountMs })
-  for (const name of attempt(() => readdirSync(folder)) ?? []) {
-    const owner = attempt(() => statSync(folder + name).uid)
-    const isOthers = isLong && owner >= runs?.first && owner <= runs?.last
-    if (owner !== uid && !(isOthers && Number(read(folder + name + '/waiting')) > 0)) continue
-    const isEnded = attempt(() => (writeFileSync(folder + name + '/abort', '1'), true))
-    if (isEnded && owner !== uid) parentPort.postMessage({ owner })
-  }
+/** Before it is ended, so that the agent hears of this before it hears of that. */
+function report({ number, group, uid }, waitedMs, held) {
+  if (!told.has(number)) parentPort.postMessage({ number, group, uid, waitedMs, held })
+  told.add(number)
 }
 
 function endAll({ group, started, uid, folder, init }) {
@@ -229,4 +227,5 @@ function lookLater() {
     lookLater()
   }, lookMs * (0.5 + Math.random()))
 }
+${STALL_WATCH_SCRIPT}
 lookLater()`

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { MOUNT_MS, OTHERS_MS, type RunUsers } from '../../isolation/fuse.ts'
 import { toolPath } from '../../isolation/tools.ts'
 import type { ProcessMark } from '../../os/process-id.ts'
-import { HeldPipe } from '../program/held-pipe.ts'
+import { HeldFile, HeldPipe } from '../program/held-pipe.ts'
 import { PIPE_WATCH_SCRIPT } from './pipe-watch-script.ts'
 
 /**
@@ -11,17 +11,20 @@ import { PIPE_WATCH_SCRIPT } from './pipe-watch-script.ts'
  * as long as it likes: by `splice` or `sendfile` from a socket with nothing to read, or as it writes memory that does
  * not come. Whoever reads, writes, opens or closes the other end waits in the kernel, whatever it has asked for:
  * `O_NONBLOCK` does not help, and not even SIGKILL ends that. So a thread of the agent watches where its first thread
- * waits, and finds by the descriptor whose pipe it is.
+ * waits, and finds by the descriptor whose pipe it is. Any other lock that is held for a file system of a run's user
+ * counts as well, see `stall-watch-script.ts`.
  */
 export interface PipeWatch {
   /** These are the descriptors of our ends. Answers how to say that all of them are closed. */
-  add(holder: Holder, descriptors: readonly number[], onHeld: (error: HeldPipe) => void): () => void
+  add(holder: Holder, descriptors: readonly number[], onHeld: OnHeld): () => void
   /** All in this process group, and what has left it, ends with this process. */
   addInit(group: number, init: ProcessMark): void
   /** Opens or closes pipes that somebody else has already. `act` must do nothing else that could wait. */
   during<T>(holder: Holder, files: readonly string[], act: () => T): T
   close(): Promise<void>
 }
+
+type OnHeld = (error: HeldPipe | HeldFile) => void
 
 /** Who is at the other end, with all that descends from it. */
 interface Holder {
@@ -33,7 +36,7 @@ interface Holder {
   folder: string | undefined
 }
 
-/** On average. A look takes a tenth of a millisecond. */
+/** On average. A look takes half a millisecond, for eleven tasks. */
 const LOOK_MS = 400
 /** The thread has ended by a fault of ours, or for want of memory. */
 const RESTART_MS = 1_000
@@ -56,6 +59,11 @@ const OF_LOOKS = {
   hastyMs: HASTY_MS,
   mostPressure: MOST_PRESSURE,
 }
+/** A task of the agent stands still: on a slow disk it may as well, so a file system of a run has to be awaited too. */
+const STALL_MS = 1_500
+/** After the file systems that were awaited all the time were ended it stands still. */
+const LONG_STALL_MS = 5_000
+const OF_STALLS = { stallMs: STALL_MS, longStallMs: LONG_STALL_MS }
 const OF_FUSE = { othersMs: PATIENCE_MS + OTHERS_MS, mountMs: MOUNT_MS }
 
 interface PipeWatchOptions {
@@ -82,7 +90,7 @@ interface Held extends Holder {
 
 interface Known {
   order: { add: Added }
-  onHeld: (error: HeldPipe) => void
+  onHeld: OnHeld
 }
 
 interface Found {
@@ -90,6 +98,7 @@ interface Found {
   group: number
   uid: number | undefined
   waitedMs: number
+  held: 'pipe' | 'file'
 }
 
 export function watchPipes(options: PipeWatchOptions): PipeWatch {
@@ -122,7 +131,7 @@ class WatchingThread implements PipeWatch {
     const range = this.#runs && { first: this.#runs.first, last: this.#runs.last }
     const thread = new Worker(PIPE_WATCH_SCRIPT, {
       eval: true,
-      workerData: { ...OF_LOOKS, ...OF_FUSE, mount: toolPath('mount') ?? 'mount', runs: range },
+      workerData: { ...OF_LOOKS, ...OF_STALLS, ...OF_FUSE, mount: toolPath('mount') ?? 'mount', runs: range },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 },
     })
     thread.on('message', (found: Found | { owner: number }) => {
@@ -145,7 +154,7 @@ class WatchingThread implements PipeWatch {
     timer.unref()
   }
 
-  add(holder: Holder, descriptors: readonly number[], onHeld: (error: HeldPipe) => void): () => void {
+  add(holder: Holder, descriptors: readonly number[], onHeld: OnHeld): () => void {
     const number = this.#number()
     const pipes = descriptors.map((fd) => identityOf(fstatSync(fd)))
     const order = { add: { ...holder, number, pipes, descriptors } }
@@ -185,9 +194,10 @@ class WatchingThread implements PipeWatch {
     this.#thread.postMessage(order)
   }
 
-  #found({ number, group, uid, waitedMs }: Found): void {
-    this.#log('process.held-pipe', { pid: group, ...(uid !== undefined && { uid }), waitedMs: Math.round(waitedMs) })
-    this.#holders.get(number)?.onHeld(new HeldPipe(waitedMs))
+  #found({ number, group, uid, waitedMs, held }: Found): void {
+    const facts = { pid: group, ...(uid !== undefined && { uid }), waitedMs: Math.round(waitedMs) }
+    this.#log(`process.held-${held}`, facts)
+    this.#holders.get(number)?.onHeld(held === 'pipe' ? new HeldPipe(waitedMs) : new HeldFile(waitedMs))
   }
 
   async close(): Promise<void> {

@@ -15,7 +15,7 @@ import type { Processes, ProcessesOptions, ProcessesStats } from './processes-ty
 import type { ProgramStart, RunningProgram, RunContext, TakenBack, Workplace } from '../program/program.ts'
 import type { OnEvents } from '../program/output.ts'
 import { runProgram } from '../program/run-program.ts'
-import { watchPipes } from './pipe-watch.ts'
+import { watchPipes, type PipeWatch } from './pipe-watch.ts'
 import { openProgramPipes, type ProgramPipes } from './program-pipes.ts'
 import { prepareRuntime } from './runtime-files.ts'
 import { keepSpares, type Spares } from './spares.ts'
@@ -33,6 +33,18 @@ const REJOIN_MS = 120_000
  * too.
  */
 export async function createProcesses(options: ProcessesOptions): Promise<Processes> {
+  const { log = () => {}, isolation } = options
+  // Programs that are taken back may keep waiting even who empties the workspaces of others.
+  const watch = watchPipes({ log, runs: runUsers(isolation?.uids ?? null, log) })
+  try {
+    return await underWatch(options, watch)
+  } catch (error) {
+    await watch.close()
+    throw error
+  }
+}
+
+async function underWatch(options: ProcessesOptions, watch: PipeWatch): Promise<Processes> {
   const home = path.resolve(options.home)
   const workspaces = path.join(home, 'workspaces')
   const { log = () => {}, isolation: host = PLAIN, pool = () => undefined, execPath = process.execPath } = options
@@ -48,7 +60,7 @@ export async function createProcesses(options: ProcessesOptions): Promise<Proces
   const own = { home: path.dirname(real.workspaces), host, pool, execPath, runtime: real.cwd, log }
   const isolation = await createIsolation(own)
   try {
-    return new ProcessesHere(options, real, { isolation, pipes, latest: await isolation.ready() })
+    return new ProcessesHere(options, real, { isolation, pipes, watch, latest: await isolation.ready() })
   } catch (error) {
     await isolation.close()
     throw error
@@ -69,6 +81,7 @@ interface Found {
   isolation: Isolation
   latest: InForce | Refusal
   pipes: ProgramPipes
+  watch: PipeWatch
 }
 
 /** Programs of this agent, the processes that they are given, and those that wait for one. */
@@ -90,8 +103,8 @@ class ProcessesHere implements Processes {
     this.#options = options
     this.#isolation = found.isolation
     this.#latest = found.latest
-    const watch = watchPipes({ log, runs: runUsers(options.isolation?.uids ?? null, log) })
-    const hosts = new Hosts({ ...options, log, pipes: found.pipes, watch }, files, found.isolation)
+    const { pipes, watch } = found
+    const hosts = new Hosts({ ...options, log, pipes, watch }, files, found.isolation)
     const discard = (host: HostProcess) => hosts.discard(host)
     this.#hosts = hosts
     this.#spares = keepSpares({

@@ -1,7 +1,7 @@
 import type { RunErrorCode } from '@windlass/shared/errors.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { FrameCodes, FrameName, ProgramMessage } from '@windlass/shared/wire/program.ts'
-import { HeldPipe } from './held-pipe.ts'
+import { HeldFile, HeldPipe } from './held-pipe.ts'
 
 const CODE = {
   ready: 'r',
@@ -144,6 +144,6 @@ export function endedByBrokenLine(error: unknown): Ending {
   const code: RunErrorCode = 'PROGRAM_LINE_BROKEN'
   const what = error instanceof Error ? error.message : String(error)
   const written = `The program wrote to descriptor 3, which belongs to the runtime: ${what}. Use stdout, stderr, log() or phase().`
-  const message = error instanceof HeldPipe ? what : written
+  const message = error instanceof HeldPipe || error instanceof HeldFile ? what : written
   return { how: 'threw', error: { name: 'Error', code, message } }
 }

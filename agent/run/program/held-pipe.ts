@@ -10,3 +10,16 @@ export class HeldPipe extends Error {
     )
   }
 }
+
+/** The program has kept its agent waiting over another file or folder, and is ended. */
+export class HeldFile extends Error {
+  override readonly name = 'HeldFile'
+
+  constructor(waitedMs: number) {
+    super(
+      `The program kept its agent waiting for ${(waitedMs / 1000).toFixed(1)} s: while somebody waited for a file ` +
+        'system (FUSE) of the program, which did not answer, a file or folder was locked. ' +
+        'Such a file system has to answer each request at once.',
+    )
+  }
+}

@@ -1,7 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
 import type { TestContext } from 'node:test'
-import { asUser } from '../../isolation/uids.ts'
+import { asUser, endUids } from '../../isolation/uids.ts'
 import { NEEDS_ROOT } from './requirements.ts'
 
 const mayHaveNamespaces = spawnSync('unshare', ['-Urm', 'true']).status === 0
@@ -36,4 +39,38 @@ export function guardFileSystems(t: TestContext, uid: number, mark: string): () 
   const guard = spawn('sh', ['-c', script, mark], { stdio: 'ignore', detached: true })
   t.after(() => existsSync(mark) || process.kill(-guard.pid!, 'SIGKILL'))
   return () => existsSync(mark)
+}
+
+const SERVER = path.join(import.meta.dirname, '../programs/asks-itself-over-fuse.mjs')
+
+export interface Awaited {
+  /** Its folder, as this process reaches it. Its lock is held for as long as the waiter waits. */
+  folder: string
+}
+
+/**
+ * One that SIGKILL does not end: it waits for a file system that is another user's, who lives. The file system does not
+ * end with that user, as somebody else has its descriptor too.
+ */
+export async function aWaiter(t: TestContext, { owner, waiter }: { owner: number; waiter: number }): Promise<Awaited> {
+  const folder = mkdtempSync(path.join(aHome(t), 'fuse-'))
+  const options = `fd=3,rootmode=40000,user_id=${owner},group_id=${owner},allow_other`
+  const serve = `setpriv ${asUser(owner).join(' ')} "$2" "$3"`
+  const ask = `setpriv ${asUser(waiter).join(' ')} stat "$1/nothing" 3<&-`
+  const mount = `exec 3<>/dev/fuse && mount -i -t fuse -o ${options} none "$1" && { ${serve} & ${ask} & wait; }`
+  const child = spawn('unshare', ['-m', 'sh', '-c', mount, 'sh', folder, process.execPath, SERVER], {
+    env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  t.after(() => endUids({ first: owner, last: owner }, null))
+  t.after(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  return { folder: `/proc/${child.pid}/root${folder}` }
+}
+
+export function aHome(t: TestContext): string {
+  const home = mkdtempSync(path.join(os.tmpdir(), 'windlass-fuse-'))
+  chmodSync(home, 0o755)
+  t.after(() => rmSync(home, { recursive: true, force: true }))
+  return home
 }

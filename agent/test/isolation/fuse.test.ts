@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs'
-import os from 'node:os'
+import { chownSync, mkdtempSync } from 'node:fs'
 import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
@@ -10,9 +9,9 @@ import { createLog } from '@windlass/shared/log.ts'
 import { endCgroup, makeCgroup } from '../../isolation/cgroup.ts'
 import { openCgroup } from '../../isolation/cgroup-folder.ts'
 import { NO_LIMITS, PLAIN } from '../../isolation/plan.ts'
-import { asUser, endUids, pidsOfUids } from '../../isolation/uids.ts'
+import { endUids, pidsOfUids } from '../../isolation/uids.ts'
 import { endLeftovers } from '../../run/hosts/leftovers.ts'
-import { NEEDS_FUSE, withFileSystem } from './file-systems.ts'
+import { aHome, aWaiter, NEEDS_FUSE, withFileSystem } from './file-systems.ts'
 import { ofUsers } from './requirements.ts'
 
 const PROGRAM = path.join(import.meta.dirname, '../programs/asks-itself-over-fuse.mjs')
@@ -32,29 +31,6 @@ async function aStuck(t: TestContext, uid: number, { home, enter = ':' }: { home
   })
   t.after(() => child.kill('SIGKILL'))
   await once(child.stdout, 'data')
-}
-
-/** One that SIGKILL does not end: it waits for a file system that is another user's, who lives. */
-async function aWaiter(t: TestContext, { owner, waiter }: { owner: number; waiter: number }) {
-  const folder = mkdtempSync(path.join(aHome(t), 'fuse-'))
-  const options = `fd=3,rootmode=40000,user_id=${owner},group_id=${owner},allow_other`
-  const serve = `setpriv ${asUser(owner).join(' ')} "$2" "$3"`
-  const ask = `setpriv ${asUser(waiter).join(' ')} stat "$1/nothing" 3<&-`
-  const mount = `exec 3<>/dev/fuse && mount -i -t fuse -o ${options} none "$1" && { ${serve} & ${ask} & wait; }`
-  const child = spawn('unshare', ['-m', 'sh', '-c', mount, 'sh', folder, process.execPath, PROGRAM], {
-    env: { PATH: process.env.PATH },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  t.after(() => endUids({ first: owner, last: owner }, null))
-  t.after(() => child.kill('SIGKILL'))
-  await once(child.stdout, 'data')
-}
-
-function aHome(t: TestContext): string {
-  const home = mkdtempSync(path.join(os.tmpdir(), 'windlass-fuse-'))
-  chmodSync(home, 0o755)
-  t.after(() => rmSync(home, { recursive: true, force: true }))
-  return home
 }
 
 test('a program that asks a file system of its own, which does not answer, is ended', { skip }, async (t) => {

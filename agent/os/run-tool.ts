@@ -1,5 +1,5 @@
 import { pause } from '@windlass/shared/time.ts'
-import { runSilent, type Exit } from './process.ts'
+import { runSilent, startTurn, type Exit } from './process.ts'
 
 /** Found by the system; it inherits nothing else. */
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin' }
@@ -12,6 +12,7 @@ const KILLED_MS = 1_000
  * which could hand us descriptors over a socket.
  */
 export async function runTool(file: string, args: readonly string[], deadlineMs: number): Promise<Exit> {
+  await startTurn()
   const over = new AbortController()
   const late = pause(deadlineMs + KILLED_MS, over.signal)
   const failed = `${file} has not ended, and cannot be ended`

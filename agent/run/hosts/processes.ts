@@ -6,6 +6,7 @@ import { createIsolation, type Isolation } from '../../isolation/isolation.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { InForce, Refusal } from '../../isolation/probe.ts'
 import { watchSizes } from '../../isolation/workspace-size.ts'
+import { startTurn } from '../../os/process.ts'
 import { bootId } from '../../os/process-id.ts'
 import type { ProgramRecord } from '../../takeover/records.ts'
 import type { HostLines, HostProcess } from './host-process.ts'
@@ -154,6 +155,7 @@ class ProcessesHere implements Processes {
   async #ready(): Promise<void> {
     this.#latest = await this.#isolation.ready()
     this.#inForce()
+    await startTurn()
     await this.#isolation.userFree()
   }
 

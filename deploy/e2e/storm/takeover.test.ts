@@ -12,9 +12,9 @@ import { deploy, ended, get, hasSaid, programFiles, textsOf, wholeLog } from '..
 import { chosenSeed, randomOf } from '@windlass/shared/test/_kit/seed.ts'
 import { until } from '../_kit/until.ts'
 
-/** Of the processes whose agent does not come back. A starved machine takes half of it to start an agent. */
-const FENCE_MS = 30_000
-const LEASE_MS = 40_000
+/** Of the processes whose agent does not come back. A starved machine has taken 29 s to start one that was killed. */
+const FENCE_MS = 60_000
+const LEASE_MS = 70_000
 const SECRET = 'correct-horse-battery'
 
 const { current } = fileInstance({

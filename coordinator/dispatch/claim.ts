@@ -62,12 +62,7 @@ export async function claimRuns(
       deps.log.warn('run.environment.gone.failed', { error }),
     )
   const claimed = given.filter((run) => !run.hasNoEnvironment)
-  const journals = await inlineJournals(
-    deps.db,
-    claimed.filter((run) => run.entries > 0),
-  )
-  const offers = await Promise.all(claimed.map((run) => offer(deps, run, journals.get(run.runId) ?? null)))
-  const fitting = await fittingOf(deps.variableSets, offers)
+  const { offers, fitting } = await madeOf(deps, claimed)
   // It may have gone while these were made.
   const taken = hasGone(gone) ? 0 : fitting.count
   if (taken < claimed.length) await giveBack(deps, claimed.slice(taken))
@@ -75,16 +70,35 @@ export async function claimRuns(
   return { offers: offers.slice(0, taken), variableSets: fitting.variableSets }
 }
 
+/** Where they cannot be told, the runner is not to blame that it accepts none of them. */
+async function madeOf(deps: ClaimDeps, claimed: readonly Claimed[]) {
+  try {
+    const journals = await inlineJournals(
+      deps.db,
+      claimed.filter((run) => run.entries > 0),
+    )
+    const offers = await Promise.all(claimed.map((run) => offer(deps, run, journals.get(run.runId) ?? null)))
+    return { offers, fitting: await fittingOf(deps.variableSets, offers) }
+  } catch (error) {
+    await giveBack(deps, claimed, 'what belongs to the offer could not be read')
+    throw error
+  }
+}
+
 const NOTHING: Offers = { offers: [], variableSets: {} }
 
 /** For a second look: what comes between may change it. */
 const hasGone = (gone: AbortSignal) => gone.aborted
 
-/** Nobody is there any more to hear of these. Where this fails, their offers run out. */
-export async function giveBack(deps: Parameters<typeof loseRuns>[0], given: readonly Claimed[]): Promise<void> {
+/** Nobody hears of these. Where this fails, their offers run out. */
+export async function giveBack(
+  deps: Parameters<typeof loseRuns>[0],
+  given: readonly Claimed[],
+  reason = 'the agent was gone before it was told of the offer',
+): Promise<void> {
   const epochs = new Map(given.map(({ runId, epoch }) => [runId, epoch]))
   await loseRuns(deps, [...epochs.keys()], {
-    reason: 'the agent was gone before it was told of the offer',
+    reason,
     isLost: ({ accepted, runId, epoch }) => !accepted && epochs.get(runId) === epoch,
   }).catch((error: unknown) => deps.log.warn('offers.unreturned', { runs: [...epochs.keys()], error }))
 }

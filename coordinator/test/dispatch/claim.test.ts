@@ -189,3 +189,13 @@ test('an accepted offer is a lease of its runner alone', async () => {
   await link.report(offer!, 1, end(returned(1)))
   assert.deepEqual((await link.accept(offer!)).no, [placementOf(offer!)])
 })
+
+test('an offer that cannot be told goes back at once, and nobody is blamed for it', async (t) => {
+  const [run] = await someRuns(1)
+  const agent = await agentHere()
+  const read = t.mock.method(c.deps.variableSets, 'get', () => Promise.reject(new Error('the connection was cut')))
+  await assert.rejects(agent.poll())
+  assert.equal((await runOf(c, run!.id)).status, 'queued')
+  read.mock.restore()
+  assert.deepEqual(runsIn(await agent.poll()), [run!.id])
+})

@@ -209,3 +209,18 @@ test('a coordinator whose pulse finds that the clock was set back puts all of th
     await sweeping.stop()
   }
 })
+
+test('a coordinator that starts puts right what others have seen and left', async () => {
+  const { slug } = await aWorkflow(c, { descriptor: { debounce: { wait: '10m', maxWait: '30m' } } })
+  const run = await aheadFor(2 * HOUR, () => aRun(c, { workflow: slug }))
+  // As the pulse does of one that is killed then.
+  await c.db`update pulse set at = shifted.now(), gaps = gaps + 1`
+  const next = await c.another()
+  await until('it is put right', async () => {
+    const [row] = await c.db<[{ minutes: number }]>`
+      select extract(epoch from due_at - shifted.now())::float8 / 60 as minutes
+      from timers where run_id = ${run.id} and kind = 'enqueue'`
+    return row.minutes <= 10
+  })
+  await next.stop()
+})

@@ -4,7 +4,7 @@ import { pause } from '@windlass/shared/time.ts'
 
 /** Puts right what was set by a clock of the database that was ahead, and has been set back since. */
 export interface ClockSetBack {
-  /** A pulse has found that it was set back. */
+  /** A pulse has found that it was set back, or may have been before this coordinator started. */
   found(): void
   /** Does these acts after each find, until the signal fires. They may be done by several coordinators at once. */
   run(acts: readonly (() => Promise<unknown>)[], signal: AbortSignal): Promise<void>

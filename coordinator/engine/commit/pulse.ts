@@ -40,7 +40,8 @@ export function createPulse(
     last = { atMs, gaps, sentAt, heardAt: clock() }
     // Seen by each coordinator, though one alone makes up for it: that one may be gone before all is put right.
     const isSetBack = own !== undefined && atMs - own.atMs < own.sinceHeardMs - terms.toleranceMs
-    if (isSetBack || backMs < 0) deps.clockSetBack.found()
+    // So may those that saw it before this one started.
+    if (isSetBack || backMs < 0 || own === undefined) deps.clockSetBack.found()
     const isGap = forwardMs > 0 || backMs < 0
     if (isGap) metrics.leaseGap(Math.max(forwardMs, -backMs))
     if (isGap || lengthened > 0)

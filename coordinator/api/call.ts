@@ -108,15 +108,18 @@ export class PiecesAnswer {
   /** Of all pieces together, where that is known beforehand. */
   readonly bytes: number | undefined
   readonly headers: Readonly<Record<string, string>>
+  /** Its reader takes nothing, and others need the room. */
+  readonly cut: AbortSignal | undefined
   constructor(
     pieces: AsyncGenerator<Uint8Array | string, void, void>,
     contentType: string,
-    more: { bytes?: number; headers?: Record<string, string> } = {},
+    more: { bytes?: number; headers?: Record<string, string>; cut?: AbortSignal } = {},
   ) {
     this.pieces = pieces
     this.contentType = contentType
     this.bytes = more.bytes
     this.headers = more.headers ?? {}
+    this.cut = more.cut
   }
 }
 

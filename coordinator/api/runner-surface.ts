@@ -40,7 +40,10 @@ export const runnerSurface = (deps: RunnerSurfaceNeeds): HandlersFor<'runnerSurf
     return new PiecesAnswer(pieces, 'application/gzip', { bytes })
   },
 
-  journal: async ({ input, runner }) => new PiecesAnswer(await journalFor(deps, runner, input), 'application/json'),
+  journal: async ({ input, runner }) => {
+    const { pieces, cut } = await journalFor(deps, runner, input)
+    return new PiecesAnswer(pieces, 'application/json', { cut })
+  },
 
   socket: ({ runner, base }) => {
     deps.sockets.connects.take(runner)

@@ -27,6 +27,7 @@ export async function sendPieces(outlet: Outlet, answer: PiecesAnswer, reading: 
   const { contentType, bytes: size, headers } = answer
   const { request, response } = outlet
   let pieces = answer.pieces
+  answer.cut?.addEventListener('abort', () => response.close(), { once: true })
   try {
     // No state but one: what it is of is named by its digest.
     const range = reading.ranges && size !== undefined ? rangeOf(request, size, '') : undefined

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import type { RunnerIdentity } from '../../../actor.ts'
 import { inlineJournals, journalFor } from '../../../engine/commit/read-journal.ts'
 import { recordsOf } from '../../../engine/store/journal.ts'
+import { createUnreadBytes, type UnreadBytes } from '../../../limits/unread-bytes.ts'
 import { anAgent, type Link, start, type TestAgent } from '../../_kit/agent.ts'
 import { aCoordinator, type TestCoordinator } from '../../_kit/coordinator.ts'
 import { identity, said, sleeps, stepped } from '../../_kit/journal.ts'
@@ -27,6 +28,7 @@ after(async () => {
 const { begun } = journalCrew(() => ({ c, agent, link }), 'any')
 // Each of these characters takes six of JSON.
 const LARGE = '\u0001'.repeat(100_000)
+const MIB = 1024 * 1024
 
 async function aLongJournal() {
   const offer = await begun()
@@ -63,9 +65,10 @@ test('what completes while a journal is read is told by the next wake, not by it
   await complete(8)
   const runner = { id: agent.id, orgId: c.orgId } as RunnerIdentity
   let text = ''
-  for await (const piece of await journalFor(c.deps, runner, { run: offer.run, epoch: offer.epoch })) {
+  const { pieces } = await journalFor(c.deps, runner, { run: offer.run, epoch: offer.epoch })
+  for await (const piece of pieces) {
     if (text === '') await complete(6)
-    text += piece
+    text += Buffer.from(piece)
   }
   const records = JSON.parse(text) as { n: number; state: string; result: string | null; completed: number | null }[]
   const [sixth, , eighth] = records.slice(5)
@@ -89,9 +92,51 @@ test('who reads a journal slowly keeps no other of the org from its turn', async
   const runner = { id: agent.id, orgId: c.orgId } as RunnerIdentity
   const read = () => journalFor(c.deps, runner, { run: offer.run, epoch: offer.epoch })
   const slow = await Promise.all([read(), read(), read()])
-  for (const reader of slow) assert.equal((await reader.next()).done, false)
-  let text = ''
-  for await (const piece of await read()) text += piece
-  assert.equal((JSON.parse(text) as unknown[]).length, 8)
-  for (const reader of slow) await reader.return()
+  for (const { pieces } of slow) assert.equal((await pieces.next()).done, false)
+  assert.equal((JSON.parse(await textOf(await read())) as unknown[]).length, 8)
+  for (const { pieces } of slow) await pieces.return()
 })
+
+test('over the limit of unread bytes the reader of a journal who has waited longest is cut', async () => {
+  const offer = await aLongJournal()
+  const runner = { id: agent.id, orgId: c.orgId } as RunnerIdentity
+  const unread = createUnreadBytes({ org: 4 * MIB, all: 4 * MIB, log: c.deps.log })
+  const read = () => journalFor({ ...c.deps, unread }, runner, { run: offer.run, epoch: offer.epoch })
+  const readers = []
+  for (let i = 0; i < 8; i++) {
+    const reader = await read()
+    const { value } = await reader.pieces.next()
+    assert.ok(value!.length <= 64 * 1024, `a piece of ${value!.length} bytes`)
+    readers.push(reader)
+  }
+  const isCut = readers.map(({ cut }) => cut.aborted)
+  const count = isCut.filter(Boolean).length
+  assert.ok(count > 0 && count < readers.length, `${count} were cut`)
+  assert.ok(isCut.slice(0, count).every(Boolean), 'the first of them')
+  for (const { pieces } of readers) await pieces.return()
+  assert.equal((JSON.parse(await textOf(await read())) as unknown[]).length, 8)
+})
+
+test('over HTTP a reader of a journal who is cut gets no end', async (t) => {
+  const offer = await aLongJournal()
+  const cuts: (() => void)[] = []
+  const hold: UnreadBytes['hold'] = (_org, _bytes, cut) => {
+    cuts.push(cut)
+    return () => {}
+  }
+  t.mock.method(c.deps.unread, 'hold', hold)
+  const url = `${c.url}/runner/v1/journals/${offer.run}?epoch=${offer.epoch}`
+  const { body } = await fetch(url, { headers: { authorization: `Bearer ${await agent.token()}` } })
+  const reader = body!.getReader()
+  await reader.read()
+  for (const cut of cuts) cut()
+  await assert.rejects(async () => {
+    while (!(await reader.read()).done);
+  })
+})
+
+async function textOf({ pieces }: Awaited<ReturnType<typeof journalFor>>): Promise<string> {
+  const all = []
+  for await (const piece of pieces) all.push(piece)
+  return Buffer.concat(all).toString()
+}

@@ -9,7 +9,7 @@ import {
   type WorkerPool,
 } from 'graphile-worker'
 import type { Pool } from 'pg'
-import { pause } from '@windlass/shared/time.ts'
+import { atMost, pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { admitRest } from '../engine/commit/admit-rest.ts'
 import { cancelForUs } from '../engine/commit/cancel.ts'
@@ -45,6 +45,11 @@ const NOTED_MS = [10, 50, 250]
 const POLL_MS = 2000
 const RESTART_MS = 1000
 /**
+ * Jobs that are under way have so long to end; what is left is done again by the next worker. graphile-worker itself
+ * may wait for ever: when it could not note that a job had ended, it may count one note too few.
+ */
+const END_MS = 10_000
+/**
  * In groups of what ends in the same moment. Without groups nobody waits for the note that a job has ended: when its
  * connection is lost, the rejection ends the process.
  */
@@ -76,10 +81,12 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
     const unlocking = new AbortController()
     let lock: Promise<void> | undefined
     const events: WorkerEvents = new EventEmitter()
+    const ending = Promise.withResolvers<void>()
     events.on('pool:create', ({ workerPool }) => {
       workers.push(workerPool.id)
       pool = workerPool
     })
+    events.on('pool:gracefulShutdown', () => void pause(END_MS, signal).then(ending.resolve))
     events.on('job:complete', ({ job }) => {
       if (job.job_queue_id !== null) for (const ms of NOTED_MS) setTimeout(() => wake(pool), ms).unref()
     })
@@ -96,12 +103,12 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
         taskList: tasks(deps),
       })
       lock = keepWorkerLock({ pgPool, log: deps.log }, workers[0]!, unlocking.signal)
-      await Promise.race([runner.promise, aborted(signal), lock])
+      await Promise.race([runner.promise, ending.promise, aborted(signal), lock])
     } catch (error) {
       deps.log.warn('jobs.restart', { error })
     }
     pool = undefined
-    await runner?.stop().catch((error: unknown) => deps.log.debug('jobs.stop', { error }))
+    if (runner) await atMost(END_MS, runner.stop()).catch((error: unknown) => deps.log.debug('jobs.stop', { error }))
     // What they could not note as ended is done again at once; should this fail as well, after a look at dead workers.
     await freeWorkers(pgPool, workers).catch((error: unknown) => deps.log.debug('jobs.free', { error }))
     unlocking.abort()

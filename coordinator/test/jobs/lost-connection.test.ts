@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { enqueue } from '../../jobs/queue.ts'
-import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { untilPolled } from '../_kit/until.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
 
@@ -20,20 +21,45 @@ const left = async () => {
 /** From now on the connection that notes the first end of a job is cut. */
 async function cutFirst(): Promise<void> {
   await c.db.unsafe(`
+    drop sequence if exists ends;
     create sequence ends;
-    create function cut() returns trigger language plpgsql as $$
+    create or replace function cut() returns trigger language plpgsql as $$
     begin
       if nextval('ends') = 1 then perform pg_terminate_backend(pg_backend_pid()); end if;
       return coalesce(new, old);
     end $$;
-    create trigger cut before delete on graphile_worker._private_jobs for each row execute function cut()`)
+    create or replace trigger cut before delete on graphile_worker._private_jobs for each row execute function cut()`)
 }
 const cuts = async () => (await c.db<[{ n: number }]>`select last_value::int as n from ends`)[0].n
 
+/** To be done now; `key` names it, and each org has a queue of its own. */
+async function aDeadline(orgId: string, runId: string, key: string): Promise<void> {
+  const job = { payload: { orgId, runs: [{ runId, epoch: 1 }] }, inMs: 0, key }
+  await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', [job]))
+}
+
 test('the end of a job whose connection is lost is noted by the next worker', async () => {
   await cutFirst()
-  const job = { payload: { orgId: 'org_x', runs: [{ runId: 'run_x', epoch: 1 }] }, inMs: 0, key: 'cut' }
-  await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', [job]))
+  await aDeadline('org_x', 'run_x', 'cut')
   await untilPolled('the job to be done', async () => (await left()) === 0)
   assert.equal(await cuts(), 2)
+})
+
+test('so it is when another job was under way, which ends later', async () => {
+  const { slug } = await aWorkflow(c)
+  const { id } = await aRun(c, { workflow: slug })
+  const isUnderWay = async () => {
+    const [job] = await c.db<{ locked: boolean }[]>`
+      select locked_at is not null as locked from graphile_worker.jobs where key = 'held'`
+    return job?.locked === true
+  }
+  await c.db.begin(async (tx) => {
+    await tx`select from runs where id = ${id} for update`
+    await aDeadline(c.orgId, id, 'held')
+    await untilPolled('the other to be under way', isUnderWay)
+    await cutFirst()
+    await aDeadline('org_x', 'run_x', 'cut')
+    await untilPolled('the connection to be cut', async () => (await cuts()) === 1)
+  })
+  await untilPolled('the job to be done', async () => (await left()) === 0)
 })

@@ -1,7 +1,7 @@
 import type { OrgId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Placement } from '@windlass/shared/wire/agent.ts'
-import { foundBy, onlyFilters, runById } from '../../db/by-key.ts'
+import { amongIds, foundBy, onlyFilters, runById } from '../../db/by-key.ts'
 import type { Db, Sql, Tx } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 import { isFresh } from './pulse.ts'
@@ -163,6 +163,48 @@ export function overdue(db: Db, offerMs: number, limitMs: number): Promise<{ run
     cross join lateral (${runById(db, db`l.run_id`)}) r
     order by row_number() over (partition by r.org_id order by l.run_id), l.run_id
     limit 500`
+}
+
+/** Those of these runs that have a placement and of which nobody holds anything: run, placement or parent. */
+export async function unlocked(db: Db, ids: readonly RunId[]): Promise<RunId[]> {
+  const rows = await db<{ runId: RunId }[]>`
+    with asked as materialized (
+      select id, parent_run_id
+      from runs
+      where ${amongIds(db, db`id`, ids)}
+    ),
+    named as (
+      select id from asked
+      union
+      select parent_run_id from asked where parent_run_id is not null
+    ),
+    found as materialized (
+      select r.id
+      from named n
+      cross join lateral (${runById(db, db`n.id`)}) r
+    ),
+    free as materialized (
+      select r.id
+      from named n
+      join runs r on r.id = n.id
+      order by r.id
+      for update of r skip locked
+    ),
+    free_placements as materialized (
+      select run_id
+      from placements
+      where ${amongIds(db, db`run_id`, ids)}
+      order by run_id
+      for update skip locked
+    )
+    select p.run_id
+    from free_placements p
+    join asked a on a.id = p.run_id
+    where not exists (
+      select from found f
+      where f.id in (a.id, a.parent_run_id) and f.id not in (select id from free)
+    )`
+  return rows.map(({ runId }) => runId)
 }
 
 export interface PlacementRow {

@@ -63,7 +63,7 @@ async function sweepOnce(deps: SweepDeps): Promise<void> {
   for (const runId of waiting) deps.longEnds.add({ orgId: orgs.get(runId)!, runIds: [runId], act })
 }
 
-/** An org may hold locks of its own runs for long: others do not wait for these, and the next look finds them again. */
+/** Locks of runs may be held for long: no other run waits for these, and the next look finds them again. */
 const LOCK_MS = 500
 
 /** Answers the runners that had not accepted what they were offered. */
@@ -78,10 +78,18 @@ async function loseOverdue(deps: SweepDeps, ids: RunId[], orgs: ReadonlyMap<RunI
     })
   } catch (error) {
     if (!isLockTimeout(error)) throw error
-    const ofOrgs = [...Map.groupBy(ids, (id) => orgs.get(id)).values()]
-    for (const own of ofOrgs.length > 1 ? ofOrgs : []) unaccepted.push(...(await loseOverdue(deps, own, orgs)))
+    for (const part of await lessThan(deps, ids, orgs)) unaccepted.push(...(await loseOverdue(deps, part, orgs)))
   }
   return unaccepted
+}
+
+/** Those of these runs that nobody holds. Where none is held, something that they share may be: org by org. */
+async function lessThan({ db }: SweepDeps, ids: RunId[], orgs: ReadonlyMap<RunId, OrgId>): Promise<RunId[][]> {
+  if (ids.length === 1) return []
+  const free = await placements.unlocked(db, ids)
+  if (free.length < ids.length) return free.length > 0 ? [free] : []
+  const ofOrgs = [...Map.groupBy(ids, (id) => orgs.get(id)).values()]
+  return ofOrgs.length > 1 ? ofOrgs : []
 }
 
 async function noteUnaccepted(deps: SweepDeps, runnerIds: RunnerId[]): Promise<void> {

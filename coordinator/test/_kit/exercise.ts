@@ -1,4 +1,5 @@
 /** A broad use of one org: every operation of the table, and runs that go through what runs can go through. */
+import type { RunId } from '@windlass/shared/ids.ts'
 import { requestOf } from '@windlass/shared/ops/call.ts'
 import { allOps, ops } from '@windlass/shared/ops/index.ts'
 import { type AnyOp, type Credential, isSessionOnly } from '@windlass/shared/ops/op.ts'
@@ -9,6 +10,7 @@ import { cleanWindows } from '../../limits/open.ts'
 import { cleanTokens } from '../../runners/register.ts'
 import { cleanIdempotencyKeys } from '../../idempotency/once.ts'
 import { cleanTokenKeys } from '../../runs/token-keys.ts'
+import { unlocked } from '../../engine/store/placements.ts'
 import { fireDue } from '../../engine/commit/fire.ts'
 import { anAgent, end, line, placementOf, returned, start } from './agent.ts'
 import { changeArgs, changingOps } from './changes.ts'
@@ -39,6 +41,8 @@ export async function exercise(tenant: Tenant): Promise<void> {
     await send(one, row, await changeArgs(row, one), tenant.owner)
   }
   await clean(tenant)
+  // Sent only after a lock timeout.
+  await unlocked(tenant.c.deps.db, [tenant.ids['run'] as RunId])
 }
 
 /** What is done once an hour: the test must not depend on the minute. */

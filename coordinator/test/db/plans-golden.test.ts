@@ -7,7 +7,7 @@ import { type Database, type Db, openDatabase, type Tx } from '../../db/client.t
 import * as events from '../../events/store.ts'
 import * as inputs from '../../engine/store/questions.ts'
 import * as journal from '../../engine/store/journal.ts'
-import { accept } from '../../engine/store/placements.ts'
+import { accept, unlocked } from '../../engine/store/placements.ts'
 import { claimPairs, claimPlain } from '../../engine/store/claim.ts'
 import { beat } from '../../engine/store/leases.ts'
 import { findAll } from '../../runs/store.ts'
@@ -49,6 +49,7 @@ const ACTS: Readonly<Record<string, Act>> = {
   beat: (db) => beat(db, [{ runnerId, holds: [[runId, 1]], leaseMs: 1000 }]),
   'append events and entries': (db) =>
     append(db, [{ runId, runnerId, epoch: 1, first: 1, last: 1, events: [], entries: [], chars: 0 }]),
+  'overdue runs that nobody holds': (db) => unlocked(db, [runId]),
   'move and end runs': inTransaction((tx) => [
     runs.lockHeld(tx, { runnerIds: [runnerId], ids: [runId], ending: [runId] }),
     runs.lockWithParents(tx, [runId], [runId]),

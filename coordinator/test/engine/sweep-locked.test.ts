@@ -1,4 +1,4 @@
-// An org may hold the locks of its runs for long: nobody else's leases wait for these.
+// Rows of a run may be held for long: no other leases wait for these.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { moment } from '@windlass/shared/test/_kit/until.ts'
@@ -48,6 +48,67 @@ test('leases of others are judged, and pulses go on, while an org holds a run wh
   })
   await until('it is lost once it is free', async () => (await runOf(locked.ofIts, locked.run)).attempt === 2)
 })
+
+for (const table of ['runs', 'placements'] as const)
+  test(`leases of the same org are judged while a row of one of its runs is held: in ${table}`, async () => {
+    const { ofIts, offer, link } = await begun(`same-${table}`)
+    link.close()
+    const others = [await anotherLeft(ofIts), await anotherLeft(ofIts), await anotherLeft(ofIts)]
+    let free = await hold('runs', offer.run)
+    await ageLeases(c, offer.run, ...others)
+    if (table === 'placements') {
+      const ofRun = free
+      free = await hold(table, offer.run)
+      await ofRun()
+    }
+    await until('the others are lost', async () => (await attemptsOf(ofIts, others)).every((attempt) => attempt === 2))
+    assert.equal((await runOf(ofIts, offer.run)).attempt, 1)
+    await free()
+    await until('it is lost once it is free', async () => (await runOf(ofIts, offer.run)).attempt === 2)
+  })
+
+test('children of an org are lost while the parent of one of them is held', async () => {
+  const { ofIts, offer, link } = await begun('same-parent')
+  link.close()
+  const [parent, other] = [await anotherLeft(ofIts), await anotherLeft(ofIts)]
+  await c.db`update runs set parent_run_id = ${parent} where id = ${offer.run}`
+  const free = await hold('runs', parent)
+  await ageLeases(c, offer.run, other)
+  await until('the other is lost', async () => (await runOf(ofIts, other)).attempt === 2)
+  assert.equal((await runOf(ofIts, offer.run)).attempt, 1)
+  await free()
+  await until('it is lost once its parent is free', async () => (await runOf(ofIts, offer.run)).attempt === 2)
+})
+
+/** Locks the row until what it answers is called. */
+async function hold(table: 'runs' | 'placements', run: string): Promise<() => Promise<void>> {
+  const [held, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const over = c.db.begin(async (tx) => {
+    if (table === 'runs') await tx`select from runs where id = ${run} for update`
+    else await tx`select from placements where run_id = ${run} for update`
+    held.resolve()
+    await end.promise
+  })
+  await held.promise
+  return async () => {
+    end.resolve()
+    await over
+  }
+}
+
+/** One more run of this org, on an agent that is gone then. */
+async function anotherLeft(ofIts: TestCoordinator): Promise<string> {
+  const agent = await anAgent(ofIts)
+  const link = await agent.connect([])
+  await aRun(ofIts, { workflow: 'any' })
+  const offer = await accepted({ c: ofIts, agent, link })
+  await link.report(offer, 1, start())
+  link.close()
+  return offer.run
+}
+
+const attemptsOf = (ofIts: TestCoordinator, runs: string[]) =>
+  Promise.all(runs.map(async (run) => (await runOf(ofIts, run)).attempt))
 
 test('sleeps of others are over in time while an org holds a run whose sleep is', async () => {
   const [locked, other] = [await asleep('sleeps-locked'), await asleep('sleeps-other')]

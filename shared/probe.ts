@@ -71,7 +71,7 @@ interface OfCoordinator {
   /** A loop of the coordinator has looked at everything it looks at. */
   'sweep.done': { of: 'placements' | 'runs' | 'bulkJobs' | 'deadlines' }
   /** A coordinator has said that leases can be renewed, and has lengthened so many that could not be. */
-  'pulse.done': { lengthened: number; forwardMs: number; backMs: number }
+  'pulse.done': { lengthened: number; passedOver: number; forwardMs: number; backMs: number }
   /** The database has noted that runners have polled. */
   'polls.noted': object
   /** The public halves of all keys of run tokens have been asked for. */

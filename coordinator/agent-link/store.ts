@@ -91,7 +91,7 @@ export async function enter(
              ) is true as is_heard,
              exists (
                select from placements p
-               where p.runner_id = runners.id and p.accepted_at is not null and p.lease_expires_at > now()
+               where p.runner_id = runners.id and p.accepted_at is not null and ${mayGoOn(db)}
              ) as executes
       from runners
       where id = ${id} and deregistered_at is null
@@ -136,6 +136,12 @@ export async function enter(
     left join entered on true`
   return row
 }
+
+/** Its lease is not over, or a pulse has not lengthened it yet. */
+const mayGoOn = (db: Sql) => db`(
+  p.lease_expires_at > now()
+  or exists (select from lengthenings_owed o where o.run_id = p.run_id and o.epoch = p.epoch)
+)`
 
 const factColumns = (db: Sql, { labels, platform, capabilities, isolation, unready }: AgentFacts) => db`
   labels       = ${labels},

@@ -36,7 +36,7 @@ export function createPulse(
       sinceSentMs: sentAt - last.sentAt,
       sinceHeardMs: sentAt - last.heardAt,
     }
-    const { atMs, gaps, forwardMs, backMs, lengthened } = await store.pulse(deps.db, { ...terms, own })
+    const { atMs, gaps, forwardMs, backMs, lengthened, passedOver } = await store.pulse(deps.db, { ...terms, own })
     last = { atMs, gaps, sentAt, heardAt: clock() }
     // Seen by each coordinator, though one alone makes up for it: that one may be gone before all is put right.
     const isSetBack = own !== undefined && atMs - own.atMs < own.sinceHeardMs - terms.toleranceMs
@@ -44,13 +44,14 @@ export function createPulse(
     if (isSetBack || backMs < 0 || own === undefined) deps.clockSetBack.found()
     const isGap = forwardMs > 0 || backMs < 0
     if (isGap) metrics.leaseGap(Math.max(forwardMs, -backMs))
-    if (isGap || lengthened > 0)
+    if (isGap || lengthened > 0 || passedOver > 0)
       log.warn('leases.lengthened', {
         gapMs: Math.round(forwardMs),
         setBackMs: Math.round(-backMs),
         atStart: own === undefined,
         placements: lengthened,
+        passedOver,
       })
-    probe('pulse.done', { lengthened, forwardMs, backMs })
+    probe('pulse.done', { lengthened, passedOver, forwardMs, backMs })
   }
 }

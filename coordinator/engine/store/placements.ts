@@ -4,6 +4,7 @@ import type { Placement } from '@windlass/shared/wire/agent.ts'
 import { amongIds, foundBy, onlyFilters, runById } from '../../db/by-key.ts'
 import type { Db, Sql, Tx } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
+import { isOwed } from './owed.ts'
 import { isFresh } from './pulse.ts'
 
 export interface Acceptance {
@@ -148,7 +149,10 @@ export function toCancelAmong(db: Db, runnerId: RunnerId, runIds: readonly strin
 const isLate = (sql: Sql, offerMs: number) => sql`
   p.offered_at < now() - (${offerMs}::float8 + coalesce(p.lengthened_ms, 0)) * interval '1 millisecond'`
 
-/** Placements whose offer was not taken or whose lease has run out; none after `limitMs` without a pulse. */
+/**
+ * Placements whose offer was not taken or whose lease has run out; none after `limitMs` without a pulse, and none that
+ * a pulse has not lengthened yet.
+ */
 export function overdue(db: Db, offerMs: number, limitMs: number): Promise<{ runId: RunId; orgId: OrgId }[]> {
   return db<{ runId: RunId; orgId: OrgId }[]>`
     with late as materialized (
@@ -157,6 +161,7 @@ export function overdue(db: Db, offerMs: number, limitMs: number): Promise<{ run
       where ${isFresh(db, limitMs)}
         and (p.accepted_at is null and ${isLate(db, offerMs)}
              or p.accepted_at is not null and p.lease_expires_at < now())
+        and not ${isOwed(db)}
     )
     select l.run_id, r.org_id
     from late l
@@ -232,8 +237,8 @@ export async function recheck(
 ): Promise<Map<string, PlacementRow>> {
   const rows = await tx<PlacementRow[]>`
     select p.run_id, p.runner_id, p.epoch, p.accepted_at is not null as accepted,
-           f.is_fresh and ${isLate(tx, offerMs)} as offer_late,
-           f.is_fresh and p.lease_expires_at < now() as lease_over,
+           f.is_fresh and ${isLate(tx, offerMs)} and not ${isOwed(tx)} as offer_late,
+           f.is_fresh and p.lease_expires_at < now() and not ${isOwed(tx)} as lease_over,
            (extract(epoch from greatest(p.offered_at, p.accepted_at, p.renewed_at)) * 1000)::float8 as touched_at,
            (extract(epoch from now() - greatest(p.offered_at, p.accepted_at, p.renewed_at)) * 1000)::float8
              as silent_ms,

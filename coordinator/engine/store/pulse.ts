@@ -1,5 +1,7 @@
 import type { Config } from '../../config.ts'
+import { foundBy } from '../../db/by-key.ts'
 import type { Db, Sql } from '../../db/client.ts'
+import { isOwed, owing, settled, touched } from './owed.ts'
 
 /** Sweeps of a coordinator in which it may be late. */
 export const SWEEPS_LATE = 3
@@ -37,6 +39,8 @@ export interface Pulse {
   backMs: number
   /** Leases and offers that were lengthened. */
   lengthened: number
+  /** Those that somebody held: a later pulse lengthens them, and nobody judges them until then. */
+  passedOver: number
 }
 
 /**
@@ -48,6 +52,8 @@ export interface Pulse {
  * with that of ours between two pulses of our own, unless another coordinator has already made up for it (`gaps`). A
  * clock that was set forward looks like a gap, and is treated like one. One that was set back has made all leases
  * longer; those that were renewed before that, by a time which is still to come, are put back.
+ *
+ * It waits for no placement: one that is held would keep all leases of all orgs from being judged. See `owed.ts`.
  */
 export async function pulse(db: Db, terms: PulseTerms): Promise<Pulse> {
   const { own, floorMs, amnestyMs } = terms
@@ -80,7 +86,8 @@ export async function pulse(db: Db, terms: PulseTerms): Promise<Pulse> {
       returning pulse.at, pulse.gaps
     )
     select (extract(epoch from n.at) * 1000)::float8 as at_ms, n.gaps, j.forward_ms, j.back_ms,
-           (select count(*)::int from longer) as lengthened
+           (select count(*)::int from longer) + (select count(*)::int from settled) as lengthened,
+           (select count(*)::int from owing) as passed_over
     from noted n, judged j`
   return row
 }
@@ -136,32 +143,37 @@ function gap(db: Db, { own, limitMs, toleranceMs, floorMs }: PulseTerms): Part {
 
 function longer(db: Db, { offerMs }: PulseTerms): Part {
   const end = endOf(db, offerMs)
-  const addedMs = db`(extract(epoch from ${newEnd(db, end)} - (${end})) * 1000)::bigint`
+  const columns = (nowIs: Part, newEnd: (end: Part) => Part) => db`
+    lease_expires_at = ${newEnd(db`p.lease_expires_at`)},
+    lengthened_ms    = coalesce(p.lengthened_ms, 0)
+      + greatest(0, (extract(epoch from ${newEnd(end)} - (${end})) * 1000)::bigint),
+    lengthened_at    = ${nowIs},
+    offered_at       = ${notAfter(db, nowIs, db`p.offered_at`)},
+    accepted_at      = ${notAfter(db, nowIs, db`p.accepted_at`)},
+    renewed_at       = ${notAfter(db, nowIs, db`p.renewed_at`)}`
   return db`
-    -- Placements are locked in the order of their runs by everybody.
+    wanted as materialized (
+      select p.run_id, p.epoch, ${touched(db)} as touched_at
+      from ends e
+      join placements p on e.forward_ms > 0 or e.back_ms < 0 or e.least_until > ${end}
+    ),
     held as materialized (
       select p.run_id
-      from placements p
-      where exists (
-        select from ends e
-        where e.forward_ms > 0 or e.back_ms < 0 or e.least_until > ${end}
-      )
+      from wanted w
+      join placements p on ${foundBy(db, db`p.run_id`, db`w.run_id`)}
+      where not ${isOwed(db)}
       order by p.run_id
-      for update
+      for update of p skip locked
     ),
     longer as (
       update placements p
-      set
-        lease_expires_at = ${newEnd(db, db`p.lease_expires_at`)},
-        lengthened_ms    = coalesce(p.lengthened_ms, 0) + greatest(0, ${addedMs}),
-        lengthened_at    = e.now_is,
-        offered_at       = ${notAfter(db, db`p.offered_at`)},
-        accepted_at      = ${notAfter(db, db`p.accepted_at`)},
-        renewed_at       = ${notAfter(db, db`p.renewed_at`)}
+      set ${columns(db`e.now_is`, (of) => newEnd(db, of))}
       from ends e, held
       where p.run_id = held.run_id
       returning p.run_id
-    )`
+    ),
+    ${owing(db)},
+    ${settled(db, (endOwed) => columns(db`j.now_is`, endOwed))}`
 }
 
 /** End of placement `p`: of its lease or its offer. */
@@ -181,7 +193,8 @@ const newEnd = (sql: Sql, end: Part): Part => sql`
   )`
 
 /** `least` ignores null and would return the other time. */
-const notAfter = (sql: Sql, time: Part): Part => sql`case when ${time} > e.now_is then e.now_is else ${time} end`
+const notAfter = (sql: Sql, nowIs: Part, time: Part): Part =>
+  sql`case when ${time} > ${nowIs} then ${nowIs} else ${time} end`
 
 /**
  * A lease is judged only while somebody can renew it. `now()` is the beginning of the transaction: what was over then

@@ -161,6 +161,17 @@ test('a folder that was moved is not welcomed while what its agent executed else
   const moved = anInstance({ previous: [instance.id] })
   await mustWait(agent, { instance: moved })
   await c.db`update placements set lease_expires_at = now() where run_id = ${offer.run}`
+  await c.db.begin(async (tx) => {
+    await tx`select from placements where run_id = ${offer.run} for update`
+    // A pulse that passed over it has not lengthened its lease yet.
+    await c.db`
+      insert into lengthenings_owed (run_id, epoch, gap_at, touched_at, forward_ms)
+      select run_id, epoch, now(), renewed_at, 0
+      from placements
+      where run_id = ${offer.run}`
+    await mustWait(agent, { instance: moved })
+  })
+  await c.db`delete from lengthenings_owed`
   await agent.connect([], { instance: moved })
   await c.call(ops.runs.cancel, { run: offer.run })
 })

@@ -7,7 +7,8 @@ import { type Database, type Db, openDatabase, type Tx } from '../../db/client.t
 import * as events from '../../events/store.ts'
 import * as inputs from '../../engine/store/questions.ts'
 import * as journal from '../../engine/store/journal.ts'
-import { accept, unlocked } from '../../engine/store/placements.ts'
+import { accept, overdue, recheck, unlocked } from '../../engine/store/placements.ts'
+import { pulse } from '../../engine/store/pulse.ts'
 import { claimPairs, claimPlain } from '../../engine/store/claim.ts'
 import { beat } from '../../engine/store/leases.ts'
 import { findAll } from '../../runs/store.ts'
@@ -49,6 +50,19 @@ const ACTS: Readonly<Record<string, Act>> = {
   beat: (db) => beat(db, [{ runnerId, holds: [[runId, 1]], leaseMs: 1000 }]),
   'append events and entries': (db) =>
     append(db, [{ runId, runnerId, epoch: 1, first: 1, last: 1, events: [], entries: [], chars: 0 }]),
+  pulse: (db) =>
+    pulse(db, {
+      own: undefined,
+      limitMs: 15_000,
+      toleranceMs: 5000,
+      offerMs: OFFER_MS,
+      floorMs: 90_000,
+      amnestyMs: 300_000,
+    }),
+  'leases and offers that are over': async (db) => {
+    await overdue(db, OFFER_MS, 15_000)
+    await db.begin((tx) => recheck(tx, [runId], { offerMs: OFFER_MS, limitMs: 15_000 }))
+  },
   'overdue runs that nobody holds': (db) => unlocked(db, [runId]),
   'move and end runs': inTransaction((tx) => [
     runs.lockHeld(tx, { runnerIds: [runnerId], ids: [runId], ending: [runId] }),

@@ -1,110 +1,31 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createLog } from '@windlass/shared/log.ts'
-import { type Db, openDatabase } from '../../db/client.ts'
-import { createPulse } from '../../engine/commit/pulse.ts'
+import { openDatabase } from '../../db/client.ts'
+import { recheck } from '../../engine/store/placements.ts'
 import { pulseLimitMs } from '../../engine/store/pulse.ts'
-import { overdue, recheck } from '../../engine/store/placements.ts'
-import { aRunningAgent, anAgent, type Held, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
-import { makeClockMovable, moveClock } from '../_kit/database-clock.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+import { anAgent, type Held } from '../_kit/agent.ts'
+import { aRun, type TestCoordinator } from '../_kit/coordinator.ts'
+import { moveClock } from '../_kit/database-clock.ts'
+import * as kit from '../_kit/pulses.ts'
+
+const { about, FLOOR_MS, LEASE_MS, MINUTE, OFFER_MS, SECOND, SLACK_MS, SWEEP_MS } = kit
 
 // Nothing here waits: nobody sweeps, and time passes when a test says so.
 
-const SECOND = 1000
-const MINUTE = 60 * SECOND
-const LEASE_MS = 75 * SECOND
-const FLOOR_MS = 90 * SECOND
-const OFFER_MS = 15 * SECOND
-const SWEEP_MS = 5 * SECOND
-/** What passes between two statements of a test on a busy machine. */
-const SLACK_MS = 10 * SECOND
-
 let c: TestCoordinator
-const agents: TestAgent[] = []
-let passedMs = 0
+let pass: kit.Pulses['pass']
+let calm: kit.Pulses['calm']
+let aCoordinatorAmong: kit.Pulses['aCoordinatorAmong']
+let aStart: kit.Pulses['aStart']
+let held: kit.Pulses['held']
+let leaseOf: kit.Pulses['leaseOf']
+let remaining: kit.Pulses['remaining']
+let late: kit.Pulses['late']
 
 before(async () => {
-  c = await aCoordinatorOfItsOwn({}, { prepare: makeClockMovable })
-  await aWorkflow(c, { slug: 'any' })
+  ;({ c, pass, calm, aCoordinatorAmong, aStart, held, leaseOf, remaining, late } = await kit.createPulses())
 })
-after(async () => {
-  for (const agent of agents) agent.close()
-  await c?.stop()
-})
-
-/** For everybody: the database and all coordinators. */
-async function pass(ms: number): Promise<void> {
-  passedMs += ms
-  await moveClock(c.db, ms)
-}
-
-/** Longer than a gap or a start is remembered. */
-async function calm(pulse: () => Promise<unknown>): Promise<void> {
-  for (let i = 0; i < 25; i++) {
-    await pass(SWEEP_MS)
-    await pulse()
-  }
-}
-
-interface PulseLine {
-  gapMs: number
-  setBackMs: number
-  placements: number
-}
-
-/** A coordinator that does nothing but pulses. */
-async function aCoordinatorAmong(more: { amnestyMs?: number; isStarting?: boolean; db?: Db } = {}) {
-  const lines: PulseLine[] = []
-  const log = createLog({}, 'debug', { write: (line) => void lines.push(JSON.parse(line) as PulseLine) })
-  const { amnestyMs = 5 * MINUTE, isStarting = false, db = c.deps.db } = more
-  const config = { ...c.deps.config, sweepMs: SWEEP_MS, offerMs: OFFER_MS, amnestyMs }
-  const act = createPulse({ ...c.deps, db, config, log }, () => performance.now() + passedMs)
-  if (!isStarting) await act()
-  /** Answers what it said of leases that it lengthened. */
-  return async () => {
-    lines.length = 0
-    await act()
-    return lines[0]
-  }
-}
-
-const aStart = async (more = {}) => (await aCoordinatorAmong({ ...more, isStarting: true }))()
-
-async function held(): Promise<Held> {
-  await aRun(c, { workflow: 'any' })
-  const one = await aRunningAgent(c)
-  agents.push(one.agent)
-  await leaseOf(one, LEASE_MS)
-  return one
-}
-
-/** As if it had been renewed just now. */
-async function leaseOf({ offer }: Held, ms: number): Promise<void> {
-  await c.db`
-    update placements
-    set lease_expires_at = shifted.now() + ${ms} * interval '1 millisecond', renewed_at = shifted.now(),
-        lengthened_ms = null
-    where run_id = ${offer.run}`
-}
-
-async function remaining(run: string): Promise<{ leaseMs: number; lengthenedMs: number | null }> {
-  const [row] = await c.db<[{ leaseMs: number; lengthenedMs: number | null }]>`
-    select (extract(epoch from lease_expires_at - shifted.clock_timestamp()) * 1000)::float8 as lease_ms,
-           lengthened_ms::float8
-    from placements
-    where run_id = ${run}`
-  return row
-}
-
-const about = (ms: number | null, expected: number, slack = SLACK_MS) =>
-  assert.ok(ms !== null && Math.abs(ms - expected) < slack, `${ms}, not about ${expected}`)
-
-const late = async () => {
-  const rows = await overdue(c.deps.db, OFFER_MS, pulseLimitMs({ sweepMs: SWEEP_MS }))
-  return rows.map(({ runId }) => runId as string)
-}
+after(() => c?.stop())
 
 test('an outage of 5 minutes takes no run away, and all leases last as long as before it, 90 s at least', async () => {
   const pulse = await aCoordinatorAmong()
@@ -244,7 +165,7 @@ test('without an amnesty leases stand still in a gap, and a start gives nothing'
 test('an offer that could not be accepted is not late', async () => {
   const pulse = await aCoordinatorAmong()
   const agent = await anAgent(c)
-  agents.push(agent)
+  c.onStop(() => agent.close())
   const { id } = await aRun(c, { workflow: 'any' })
   await agent.poll()
   await pass(5 * MINUTE)

@@ -2,6 +2,7 @@ import { pause } from '@windlass/shared/time.ts'
 import { signal } from '../os/end-processes.ts'
 import { allPids, findAmong, findByOwner, uidsOf } from '../os/process-table.ts'
 import { runTool } from '../os/run-tool.ts'
+import { isDone, KILL_ALL, killUsers } from './end-users.ts'
 import { fileSystemsEnder, STUCK_MS } from './fuse.ts'
 import type { RunUsers } from './fuse.ts'
 import type { UidRange } from './plan.ts'
@@ -119,14 +120,18 @@ function usersOf(pids: number[], { first, last }: UidRange): number[] {
   return [...new Set(pids.flatMap(uidsOf))].filter((uid) => uid >= first && uid <= last)
 }
 
-/** What is killed may stop or kill this first, but not speak in its place. */
 const KILL_MS = 1_000
-const DONE = 42
+const TRIES = 4
+const NODE_MS = 3_000
 
-/** Returns whether it was done, which the kernel does for all processes at once. */
+/**
+ * Returns whether it was done, which the kernel does for all processes at once. Between the change of the user and the
+ * kill a tool and a shell are executed, which takes a millisecond: those that kill whoever is to end them are faster.
+ * What is certain against them comes second, as it takes ten times as long to start.
+ */
 async function killAllOf(uid: number): Promise<boolean> {
-  const exit = await runToolAs(uid, ['/bin/sh', '-c', `kill -9 -1; exit ${DONE}`], KILL_MS)
-  return 'exitCode' in exit && exit.exitCode === DONE
+  if (isDone(await runToolAs(uid, ['/bin/sh', '-c', KILL_ALL], KILL_MS))) return true
+  return (await killUsers([{ first: uid, last: uid }], { tries: TRIES, eachMs: NODE_MS })) === 'done'
 }
 
 /** As this user, a tool of the system. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
+import childProcess, { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
@@ -36,6 +36,18 @@ test('what no look sees, as it forks on and on, is killed with its user', { skip
   mocking(t, 'opendirSync', (folder) => (folder === '/proc' ? EMPTY : undefined))
   assert.equal(await endUids({ first: UID, last: UID }, null), true)
   assert.deepEqual(await exited, [null, 'SIGKILL'])
+})
+
+test('what kills the shell that is to end it is ended, unseen', { skip: NEEDS_ROOT }, async (t) => {
+  const { pid } = await aProcess(t, UID + 6)
+  const spawnReal = childProcess.spawn as (file: string, args: string[], ...more: unknown[]) => unknown
+  // Such a process has ended it before it could do anything.
+  const spawnKilled = (file: string, args: string[], ...more: unknown[]) =>
+    args.includes('/bin/sh') ? spawnReal('/bin/sh', ['-c', 'kill -9 $$'], ...more) : spawnReal(file, args, ...more)
+  t.mock.method(childProcess, 'spawn', spawnKilled as typeof spawn)
+  mocking(t, 'opendirSync', (folder) => (folder === '/proc' ? EMPTY : undefined))
+  assert.equal(await endUids({ first: UID + 6, last: UID + 6 }, null), true)
+  assert.deepEqual(uidsOf(pid), [])
 })
 
 /** Whether a program of a run may trace it: its memory is open to nobody else. */

@@ -66,6 +66,8 @@ interface IsolationOptions {
   execPath: string
   /** The runtime's own. */
   runtime: string
+  /** Users of programs of the agent before this one, which are to be adopted. */
+  adopted?: readonly number[] | undefined
   log: (name: string, facts?: Record<string, unknown>) => void
 }
 
@@ -81,7 +83,7 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
   const onStay = (users: number[]) =>
     log('isolation.traces', { users: users.slice(0, MOST_LOGGED), count: users.length })
   const former = uids && new FormerUsers(uids, onStay)
-  if (host.uids && uids && former) await forgetFormer(host.uids, uids, former)
+  if (host.uids && uids && former) await forgetFormer(host.uids, uids, { former, adopted: options.adopted ?? [] })
   if (host.uids) openToUsers(home, options.runtime, groupOf(host.uids))
   else chmodSync(home, 0o700)
   const ours = path.join(home, 'runtime')
@@ -237,11 +239,16 @@ function openToUsers(home: string, runtime: string, group: number): void {
 }
 
 /**
- * An agent that was killed has not tidied up after its users. Those that live on are those of programs that are taken
- * back: nobody else may have them. The others are in use until all that they left is gone, for which runs wait.
+ * An agent that was killed has not tidied up after its users, of whom nothing lives any more: see `endLeftovers`. They
+ * are in use until all that they left is gone, for which runs wait. Nobody else may have those of programs that are
+ * taken back: what such a program has started may be seen by no look.
  */
-async function forgetFormer({ first, last }: UidRange, uids: Uids, former: FormerUsers): Promise<void> {
-  const living = new Set(pidsOfUids({ first, last }).flatMap(uidsOf))
+async function forgetFormer(
+  { first, last }: UidRange,
+  uids: Uids,
+  { former, adopted }: { former: FormerUsers; adopted: readonly number[] },
+): Promise<void> {
+  const living = new Set([...pidsOfUids({ first, last }).flatMap(uidsOf), ...adopted])
   const all = Array.from({ length: last - first + 1 }, (_, i) => first + i)
   for (const uid of all) uids.reserve(uid)
   former.forget(...all.filter((uid) => !living.has(uid)))

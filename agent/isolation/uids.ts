@@ -76,7 +76,21 @@ const PROOF_MS = 5_000
 
 /** Kills all that runs as one of these users and proves it gone. False when something is there to the end. */
 export function endUids(range: UidRange, runs: RunUsers | null): Promise<boolean> {
-  return range.first === range.last ? endUid(range.first, runs) : endUsersSeen(range, runs)
+  return range.first === range.last ? endUid(range.first, runs) : endRanges([range], runs)
+}
+
+const ALL_TRIES = 10
+const ALL_MS = 10_000
+
+/**
+ * The same for all ranges at once, by a process that kills as each of their users, whether or not a look sees any.
+ * Where that is impossible, what a look sees has to do.
+ */
+export async function endRanges(ranges: readonly UidRange[], runs: RunUsers | null): Promise<boolean> {
+  if (ranges.length === 0) return true
+  const killed = await killUsers(ranges, { tries: ALL_TRIES, eachMs: ALL_MS })
+  const gone = await Promise.all(ranges.map((range) => endUsersSeen(range, runs)))
+  return killed !== 'prevented' && gone.every(Boolean)
 }
 
 /**
@@ -101,7 +115,7 @@ async function endUid(uid: number, runs: RunUsers | null): Promise<boolean> {
   }
 }
 
-/** For those that are seen, the same is done as for a single user. */
+/** For those that are still seen, the same is done as for a single user. */
 async function endUsersSeen(range: UidRange, runs: RunUsers | null): Promise<boolean> {
   const deadline = performance.now() + PROOF_MS
   const endFileSystems = fileSystemsEnder(runs)

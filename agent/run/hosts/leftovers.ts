@@ -8,7 +8,7 @@ import type { RunUsers } from '../../isolation/fuse.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { HostIsolation } from '../../isolation/plan.ts'
 import { findInits, findPrograms, type ProgramRecord } from '../../takeover/records.ts'
-import { endUids, without } from '../../isolation/uids.ts'
+import { endRanges, without } from '../../isolation/uids.ts'
 import { endProcess, signal } from '../../os/end-processes.ts'
 import { MARKER } from '../../os/environment.ts'
 import { isRunning } from '../../os/process-id.ts'
@@ -75,8 +75,7 @@ async function endGroups(cgroup: string, runs: RunUsers | null, spared: readonly
 
 async function endUsers(runs: RunUsers, spared: readonly ProgramRecord[]): Promise<void> {
   const exempt = spared.flatMap(({ uid }) => uid ?? [])
-  const ended = await Promise.all(without(runs, exempt).map((each) => endUids(each, runs)))
-  if (!ended.every(Boolean)) throw unkillable(`those of the users ${runs.first}-${runs.last}`)
+  if (!(await endRanges(without(runs, exempt), runs))) throw unkillable(`those of the users ${runs.first}-${runs.last}`)
 }
 
 function unkillable(which: string): Error {

@@ -58,7 +58,8 @@ async function underWatch(options: ProcessesOptions, watch: PipeWatch): Promise<
     }),
   ])
   const real = { ...files, cwd: path.dirname(files.hostFile), workspaces: await fs.realpath(workspaces) }
-  const own = { home: path.dirname(real.workspaces), host, pool, execPath, runtime: real.cwd, log }
+  const adopted = options.found?.flatMap(({ uid }) => uid ?? [])
+  const own = { home: path.dirname(real.workspaces), host, pool, execPath, runtime: real.cwd, log, adopted }
   const isolation = await createIsolation(own)
   try {
     return new ProcessesHere(options, real, { isolation, pipes, watch, latest: await isolation.ready() })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import fs, { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
 import test from 'node:test'
@@ -14,7 +15,9 @@ import { takeUsers } from '../../isolation/own-users.ts'
 import { NO_LIMITS, PLAIN } from '../../isolation/plan.ts'
 import { lockUids } from '../../isolation/uid-lock.ts'
 import { asUser, pidsOfUids } from '../../isolation/uids.ts'
+import { markOf } from '../../os/process-id.ts'
 import { endLeftovers } from '../../run/hosts/leftovers.ts'
+import type { ProgramRecord } from '../../takeover/records.ts'
 import { aStage, isAlive } from '../run/programs.ts'
 import { NEEDS_ROOT, ofUsers } from './requirements.ts'
 
@@ -71,6 +74,29 @@ test('what is left of the users of runs is dead too', { skip: NEEDS_ROOT }, asyn
   await endLeftovers(aHome(t), silent, isolation)
   assert.equal(await isAlive(pid), false)
 })
+
+test(
+  'what no look sees of the users of runs is dead too, but for what is taken back',
+  { skip: NEEDS_ROOT },
+  async (t) => {
+    const isolation = ofUsers({ cgroup: 'off' })
+    const { first } = isolation.uids
+    const uids = [1, 2, 99].map((offset) => first + offset)
+    const pids = await Promise.all(uids.map((uid) => aStray(t, ['setpriv', ...asUser(uid)])))
+    await untilPolled('they have become those users', () => pidsOfUids(isolation.uids).length === pids.length)
+    const readdir = fs.readdirSync as (...args: unknown[]) => unknown
+    // As processes that start the next one and end at once.
+    t.mock.method(fs, 'readdirSync', (...args: unknown[]) => (args[0] === '/proc' ? [] : readdir(...args)))
+    syncBuiltinESMExports()
+    t.after(() => {
+      t.mock.restoreAll()
+      syncBuiltinESMExports()
+    })
+    const taken = { uid: first + 2, process: markOf(pids[1]!) } as ProgramRecord
+    await endLeftovers(aHome(t), silent, isolation, [taken])
+    assert.deepEqual(await Promise.all(pids.map(isAlive)), [false, true, false])
+  },
+)
 
 test('two agents cannot have the same users', { skip: NEEDS_ROOT }, async (t) => {
   const { uids } = ofUsers()

@@ -33,11 +33,12 @@ function aFolder(t: TestContext): string {
 }
 
 /** What an agent would make of these users, and a process that asks for nothing. */
-async function anIsolation(t: TestContext, uids: UidRange) {
+async function anIsolation(t: TestContext, uids: UidRange, adopted?: number[]) {
   const home = aFolder(t)
   for (const name of ['runtime', 'workspaces']) mkdirSync(path.join(home, name))
   const options = { home, pool: () => undefined, execPath: process.execPath, runtime: path.join(home, 'runtime') }
-  const isolation = await createIsolation({ ...options, host: { ...PLAIN, cgroup: 'off', uids }, log: () => {} })
+  const host = { ...PLAIN, cgroup: 'off', uids }
+  const isolation = await createIsolation({ ...options, host, adopted, log: () => {} })
   t.after(() => isolation.close())
   const inForce = await isolation.ready()
   assert.ok(!('refusal' in inForce), JSON.stringify(inForce))
@@ -69,6 +70,13 @@ test('a user of which something lives on from an earlier agent is given to nobod
   const { isolation, wanted } = await anIsolation(t, { first, last: first + 1 })
   const given = isolation.enclose({ ...wanted, workspace: () => undefined })
   assert.equal(given.uid, first + 1)
+  assert.throws(() => isolation.enclose({ ...wanted, workspace: () => undefined }), /in use/)
+})
+
+test('nor is that of a program that is taken back, which no look may see', { skip: NEEDS_ROOT }, async (t) => {
+  const { first } = ofUsers().uids
+  const { isolation, wanted } = await anIsolation(t, { first, last: first + 2 }, [first + 1])
+  assert.equal(isolation.enclose({ ...wanted, workspace: () => undefined }).uid, first + 2)
   assert.throws(() => isolation.enclose({ ...wanted, workspace: () => undefined }), /in use/)
 })
 

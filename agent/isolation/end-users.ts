@@ -4,7 +4,7 @@ import type { UidRange } from './plan.ts'
 import { toolPath } from './tools.ts'
 
 /** Says that all was killed. Who is to be killed may stop or kill this first, but not speak in its place. */
-const DONE = 42
+export const DONE = 42
 
 export const isDone = (exit: Exit) => 'exitCode' in exit && exit.exitCode === DONE
 

@@ -1,8 +1,11 @@
+import { DONE } from '../../isolation/end-users.ts'
+
 /**
  * Shell script of the reaper; `reaper.ts` says what it is for. Words come line by line on its stdin. Arguments: what
  * the environment of each program has, the start of the names of our cgroups, first and last user of runs; then what
  * would be told by words otherwise: all groups, those that are kept, the end of the lease in seconds, the fence, and
- * the first processes of pid namespaces with their start times (`pid:start`).
+ * the first processes of pid namespaces with their start times (`pid:start`); from the tenth on, where runs have users,
+ * the command that kills as each of these (`killerOf`).
  *
  * `read` waits without an end: a timer of its own signals the script when the fence is due, in case the agent stands
  * still and neither speaks nor closes its pipe. The timer rings each second until it is heard, as `read` misses a
@@ -52,6 +55,25 @@ end_inits() {
     is_replaced "\${each%:*}" "\${each#*:}" || kill -9 "\${each%:*}"
   done 2>/dev/null
 }
+# Whether or not a look sees any. Where a program has killed or stopped what kills, that has come further than before.
+end_users() {
+  [ "$#" -gt 9 ] || return 0
+  shift 9
+  for try in 1 2 3 4 5 6; do
+    "$@" < /dev/null > /dev/null 2>&1 & killer=$!
+    (
+      trap 'kill $nap; exit 0' TERM
+      sleep 10 & nap=$!
+      wait $nap
+      # Another process may have the number by now.
+      read -r own name state parent others < "/proc/$killer/stat" && [ "$parent" = $$ ] && kill -9 "$killer"
+    ) > /dev/null 2>&1 & guard=$!
+    wait "$killer"
+    how=$?
+    kill "$guard"
+    [ "$how" != ${DONE} ] || break
+  done 2>/dev/null
+}
 end_all() {
   end_inits
   for each in $list; do kill -s KILL -- "-$each" 2>/dev/null; done
@@ -87,6 +109,8 @@ end_all() {
       [ "$each" = $$ ] || kill -9 "$each" 2>/dev/null
     done
   done
+  # The agent says of each group that nothing is left of it, nor of its user.
+  [ "$list" = ' ' ] || end_users "$@"
 }
 trap 'ring "$@"' USR1
 [ "$fence" -eq 0 ] || start_timer

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { probe } from '@windlass/shared/probe.ts'
+import { killerOf } from '../../isolation/end-users.ts'
 import type { UidRange } from '../../isolation/plan.ts'
 import { launch, type Launched } from '../../os/process.ts'
 import { MARKER } from '../../os/environment.ts'
@@ -71,7 +72,8 @@ function launchScript({ uids, cgroups, markerPrefix, cwd, path: PATH }: ReaperOp
   const own = [`${MARKER}=${markerPrefix}`, ownCgroups, ...(uids ? [uids.first, uids.last] : ['', ''])]
   const lists = [charge.groups, charge.spared].map((pgids) => [...pgids].join(' '))
   const times = [leaseEnd(charge.untilMs), fenceTime(charge.fencedAtMs)]
-  const args = [...own, ...lists, ...times, [...charge.inits].join(' ')].map(String)
+  const killer = uids ? killerOf([uids]) : []
+  const args = [...own, ...lists, ...times, [...charge.inits].join(' '), ...killer].map(String)
   const started = launch({
     file: '/bin/sh',
     args: ['-c', REAPER_SCRIPT, 'reaper', ...args],

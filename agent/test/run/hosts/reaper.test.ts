@@ -6,7 +6,10 @@ import os from 'node:os'
 import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
+import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
+import { killerOf } from '../../../isolation/end-users.ts'
 import { markOf, sinceBootMs } from '../../../os/process-id.ts'
+import { uidsOf } from '../../../os/process-table.ts'
 import { MARKER } from '../../../os/environment.ts'
 import { REAPER_SCRIPT } from '../../../run/hosts/reaper-script.ts'
 import { isAlive } from '../programs.ts'
@@ -63,6 +66,28 @@ test('the first processes of pid namespaces end, and none that has the number of
   const alive = [begun, told, reused, over].map(isAlive)
   assert.deepEqual(await Promise.all(alive), [false, false, true, true])
 })
+
+for (const [what, isLeft] of [
+  ['what no look sees of users of runs ends', true],
+  ['nobody looks for it where the agent has ended all itself', false],
+] as const)
+  test(what, { skip: NEEDS_ROOT }, async (t) => {
+    const { first, last } = ofUsers().uids
+    // The reaper looks at the first number, of the real user; for the kernel the others count as well.
+    const its = ['--ruid=65534', `--euid=${first + 5}`, '--regid=65534', '--clear-groups']
+    const unseen = spawn('setpriv', [...its, 'sleep', '300'], { stdio: 'ignore' })
+    t.after(() => unseen.kill('SIGKILL'))
+    await untilPolled('it is that user', () => uidsOf(unseen.pid!).includes(first + 5))
+    const group = isLeft ? String(await aMarked(t)) : ''
+    const charge = [String(first), String(last), group, '', '', '', '', ...killerOf([{ first, last }])]
+    const reaper = spawn('/bin/sh', ['-c', REAPER_SCRIPT, 'reaper', `${MARKER}=no-test`, '', ...charge], {
+      env: { PATH: '/usr/bin:/bin' },
+      stdio: ['pipe', 'ignore', 'ignore'],
+    })
+    reaper.stdin.end()
+    await once(reaper, 'exit')
+    assert.equal(await isAlive(unseen.pid!), !isLeft)
+  })
 
 const ASKS_ITSELF = path.join(import.meta.dirname, '../../programs/asks-itself-over-fuse.mjs')
 

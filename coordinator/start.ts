@@ -18,7 +18,7 @@ import { migrateJobs, runJobs } from './jobs/runner.ts'
 import { putJobsBack } from './jobs/set-back.ts'
 import { watchDeadlines } from './runners/deadlines.ts'
 import { assertServed } from './runners/revocations.ts'
-import { putIntakesBack } from './runners/set-back.ts'
+import { putRunnersBack } from './runners/set-back.ts'
 import { putDebouncesBack } from './engine/commit/debounce-set-back.ts'
 import { putThrottlesBack } from './engine/commit/throttle-set-back.ts'
 import { fireDue } from './engine/commit/fire.ts'
@@ -136,7 +136,7 @@ const watchForSetBack = (deps: Composed['deps'], signal: AbortSignal) =>
       () => putSchedulesBack(deps),
       () => putJobsBack(deps, signal),
       () => putBulkJobsBack(deps, signal),
-      () => putIntakesBack(deps, signal),
+      () => putRunnersBack(deps, signal),
     ],
     signal,
   )

@@ -32,7 +32,8 @@ export function createDoubts(now: () => number = () => performance.now()): Doubt
       const key = `${runnerId} ${boot}`
       const first = asked.get(key) ?? now()
       asked.set(key, first)
-      return now() - heardAgoMs > first + LATE_MS
+      // By a clock of the database that was ahead, it was heard at a time which is still to come.
+      return heardAgoMs >= 0 && now() - heardAgoMs > first + LATE_MS
     },
   }
 }

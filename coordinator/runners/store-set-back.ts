@@ -1,12 +1,17 @@
 import { CORRECTION_MS } from '../db/clock-difference.ts'
-import type { Db } from '../db/client.ts'
+import type { Db, Sql } from '../db/client.ts'
+
+interface Pass {
+  moved: number
+  left: number
+}
 
 /**
  * Times of what has been are now at the latest, and none is in quarantine for longer than `quarantineMs`. Deadlines of
  * drains stay: somebody has chosen them. Those that others have locked are passed over.
  */
-export async function putBack(db: Db, quarantineMs: number): Promise<{ moved: number; left: number }> {
-  const [pass] = await db<[{ moved: number; left: number }]>`
+export async function putIntakesBack(db: Db, quarantineMs: number): Promise<Pass> {
+  const [pass] = await db<[Pass]>`
     with ahead as materialized (
       select runner_id
       from runner_intake
@@ -35,3 +40,43 @@ export async function putBack(db: Db, quarantineMs: number): Promise<{ moved: nu
            (select count(*) from ahead)::int - (select count(*) from free)::int as left`
   return pass
 }
+
+/**
+ * Nobody was heard, and nobody left, at a time which is still to come: a host that starts anew would be taken for a copy
+ * of one that was heard just now.
+ */
+export async function putHeardBack(db: Db): Promise<Pass> {
+  const [pass] = await db<[Pass]>`
+    with ahead as materialized (
+      select id
+      from runners
+      where deregistered_at is null
+        and greatest(last_heartbeat_at, last_poll_at, disconnected_at, copy_refused_at)
+          > now() + ${CORRECTION_MS} * interval '1 millisecond'
+    ),
+    free as materialized (
+      select id
+      from runners
+      where id in (select id from ahead)
+      order by id
+      for no key update skip locked
+    ),
+    moved as (
+      update runners
+      set
+        last_heartbeat_at = ${noLater(db, db`last_heartbeat_at`)},
+        last_poll_at      = ${noLater(db, db`last_poll_at`)},
+        disconnected_at   = ${noLater(db, db`disconnected_at`)},
+        copy_refused_at   = ${noLater(db, db`copy_refused_at`)}
+      where id in (select id from free)
+      returning id
+    )
+    select (select count(*) from moved)::int as moved,
+           (select count(*) from ahead)::int - (select count(*) from free)::int as left`
+  return pass
+}
+
+type Part = ReturnType<Sql>
+
+/** `least` ignores null and would say that it was now. */
+const noLater = (sql: Sql, time: Part): Part => sql`case when ${time} is not null then least(${time}, now()) end`

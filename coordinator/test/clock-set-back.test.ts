@@ -11,7 +11,7 @@ import { putDebouncesBack } from '../engine/commit/debounce-set-back.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { putJobsBack } from '../jobs/set-back.ts'
 import { cordonBySystem, noteFailure } from '../runners/intake.ts'
-import { putIntakesBack } from '../runners/set-back.ts'
+import { putRunnersBack } from '../runners/set-back.ts'
 import { anAgent, type TestAgent } from './_kit/agent.ts'
 import { aRun, type TestCoordinator } from './_kit/coordinator.ts'
 import { moveClock } from './_kit/database-clock.ts'
@@ -128,12 +128,34 @@ test('a runner is kept from work for as long as ever; failures of before do not 
     return [row.since, row.until, row.failure]
   }
   assert.equal((await minutesOf(quarantined))[1], 130)
-  assert.equal(await putIntakesBack(c.deps), 3)
+  assert.equal(await putRunnersBack(c.deps), 3)
   assert.equal((await minutesOf(quarantined))[1], 10)
   assert.notEqual((await runnerOf(quarantined)).quarantine, null)
   assert.equal((await minutesOf(cordoned))[0], 0)
   assert.equal((await minutesOf(failing))[2], 0)
-  assert.equal(await putIntakesBack(c.deps), 0)
+  assert.equal(await putRunnersBack(c.deps), 0)
+  for (const agent of agents) agent.close()
+})
+
+test('a runner was heard, and left, no later than now', async () => {
+  const agents = await Promise.all(['heard', 'left'].map((name) => anAgent(c, { name })))
+  const [heard, left] = agents as [TestAgent, TestAgent]
+  await aheadFor(2 * HOUR, async () => {
+    await c.deps.db`
+      update runners
+      set last_heartbeat_at = now(), last_poll_at = now(), disconnected_at = case when id = ${left.id} then now() end
+      where id in (${heard.id}, ${left.id})`
+  })
+  assert.equal(await putRunnersBack(c.deps), 2)
+  const rows = await c.db`
+    select id, round(extract(epoch from last_heartbeat_at - shifted.now()) / 60)::int as heartbeat,
+           round(extract(epoch from last_poll_at - shifted.now()) / 60)::int as poll,
+           round(extract(epoch from disconnected_at - shifted.now()) / 60)::int as left,
+           copy_refused_at as refused
+    from runners where id in (${heard.id}, ${left.id})`
+  for (const { id, ...times } of rows)
+    assert.deepEqual(times, { heartbeat: 0, poll: 0, left: id === left.id ? 0 : null, refused: null })
+  assert.equal(await putRunnersBack(c.deps), 0)
   for (const agent of agents) agent.close()
 })
 

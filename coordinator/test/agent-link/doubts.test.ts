@@ -23,3 +23,8 @@ test('a boot that does not come again is forgotten', () => {
   now = 600_000
   assert.equal(doubts.isClone(RUNNER, 'two', 0), false)
 })
+
+test('one that was heard at a time which is still to come is none: the clock of the database was ahead', () => {
+  const doubts = createDoubts(() => 0)
+  assert.equal(doubts.isClone(RUNNER, 'two', -600_000), false)
+})

@@ -42,8 +42,8 @@ export async function putIntakesBack(db: Db, quarantineMs: number): Promise<Pass
 }
 
 /**
- * Nobody was heard, and nobody left, at a time which is still to come: a host that starts anew would be taken for a copy
- * of one that was heard just now.
+ * Nobody was heard, and nobody left, at a time which is still to come: a host that starts anew would be taken for a
+ * copy of one that was heard just now.
  */
 export async function putHeardBack(db: Db): Promise<Pass> {
   const [pass] = await db<[Pass]>`

@@ -117,6 +117,8 @@ async function online(outside: Sql, step: Migration): Promise<void> {
 
 async function inside(tx: Tx, outside: Sql, step: Migration): Promise<void> {
   const [session] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`.simple()
+  // Opened now: there is little time to ask for whom the step waits.
+  await outside`select`.simple()
   await tx.unsafe(`set local lock_timeout = ${TABLE_LOCK_MS}`)
   const over = new AbortController()
   const blockers = blockersOf(outside, session!.pid, { afterMs: TABLE_LOCK_MS / 2, signal: over.signal })

@@ -8,14 +8,26 @@ import { randomBytes } from 'node:crypto'
 import type { Log } from '@windlass/shared/log.ts'
 import { type Db, PostgresError, type Sql } from './client.ts'
 
-/** Answers the epoch, and begins another one when the database has been restored into another place. */
+interface Known {
+  epoch: string
+  system: string
+  isNoted: boolean
+  /** It came with a dump: the table is not the one in which it was noted. */
+  isCopy: boolean
+}
+
+/** Answers the epoch, and begins another one when the database has been restored, there or into another place. */
 export async function openCluster(db: Db, log: Log): Promise<string> {
   const system = await systemOf(db, log)
   return db.begin(async (tx) => {
-    const [known] = await tx<[{ epoch: string; system: string }]>`select epoch, system from cluster for update`
-    if (system === undefined || system === known.system) return known.epoch
-    await tx`update cluster set system = ${system}`
-    if (known.system === '') return known.epoch
+    const [known] = await tx<[Known]>`
+      select epoch, system, noted_in is not null as is_noted, (noted_in <> tableoid) is true as is_copy
+      from cluster
+      for update`
+    const isSame = system === undefined || system === known.system
+    if (isSame && known.isNoted && !known.isCopy) return known.epoch
+    await tx`update cluster set system = ${system ?? known.system}, noted_in = tableoid`
+    if ((isSame || known.system === '') && !known.isCopy) return known.epoch
     const epoch = await beginEpoch(tx)
     log.warn('cluster.restored', { epoch, before: known.epoch })
     return epoch
@@ -44,8 +56,8 @@ export async function restoredSince(sql: Sql, epoch: string): Promise<string | u
 const FORBIDDEN = '42501'
 
 /**
- * Names the server and the database in it: a dump is restored into another one. Undefined where the server does not
- * tell its own. A copy of its disk has the same name: `windlass admin restored` is for that.
+ * Names the server and the database in it: a dump is mostly restored into another one. Undefined where the server does
+ * not tell its own. A copy of its disk has the same name: `windlass admin restored` is for that.
  */
 async function systemOf(db: Db, log: Log): Promise<string | undefined> {
   try {

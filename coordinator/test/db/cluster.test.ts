@@ -56,6 +56,25 @@ test('a database that was restored into another place begins a new epoch, once',
   assert.notEqual(series, SERIES)
 })
 
+test('a dump that is restored into the same database begins a new epoch, once', async () => {
+  const before = await openCluster(db, log)
+  await db`create table dumped as table cluster`
+  await db`drop table cluster`
+  await db`alter table dumped rename to cluster`
+  const epoch = await openCluster(db, log)
+  assert.notEqual(epoch, before)
+  assert.equal((await left()).keys, 0)
+  assert.equal(await openCluster(db, log), epoch)
+})
+
+test('what a coordinator of before has noted is no restore', async () => {
+  const before = await openCluster(db, log)
+  await db`update cluster set noted_in = null`
+  assert.equal(await openCluster(db, log), before)
+  const [row] = await db<[{ isNoted: boolean }]>`select noted_in = tableoid as is_noted from cluster`
+  assert.ok(row.isNoted)
+})
+
 test('an operator says that a database was set back, and coordinators that run are told to start again', async () => {
   const before = await openCluster(db, log)
   const admin = await openAdmin({ databaseUrl: database.url, user: 'op@host' })

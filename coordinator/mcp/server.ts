@@ -187,7 +187,8 @@ function headersOf(given: McpRequest['headers']): Headers {
   const headers = new Headers()
   for (const name of HEADERS) {
     const value = given[name]
-    if (value !== undefined) headers.set(name, value)
+    // `Headers` refuses what is beyond, and nothing of the protocol has it.
+    if (value !== undefined) headers.set(name, value.replace(/[^\t\x20-\x7e]/g, '?'))
   }
   // The protocol wants both named. We answer JSON only, and whoever takes that has been let in.
   headers.set('accept', 'application/json, text/event-stream')

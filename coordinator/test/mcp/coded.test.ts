@@ -30,6 +30,8 @@ test('every error of the protocol carries our code, and an answer that is no suc
     ],
     ['VALIDATION_FAILED', 400, await post(c, DISCOVER)],
     ['VALIDATION_FAILED', 400, await post(c, PING, { 'mcp-protocol-version': '1999-01-01' })],
+    // No UTF-8.
+    ['VALIDATION_FAILED', 400, await post(c, PING, { 'mcp-protocol-version': '\u00e9' })],
     ['VALIDATION_FAILED', 406, await post(c, PING, { accept: 'text/html' })],
     ['VALIDATION_FAILED', 200, await post(c, initialize)],
     ['VALIDATION_FAILED', 200, await post(c, [PING, { ...PING, id: 8, method: 'tools/call' }])],

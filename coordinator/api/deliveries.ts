@@ -38,7 +38,8 @@ export const deliveries = (deps: DeliveriesNeeds): HandlersFor<'deliveries'> => 
     // Nobody knows who wrote it: no browser is to show it as a page of ours.
     const headers = { 'content-disposition': 'attachment', 'content-security-policy': 'sandbox' }
     if (found.bytes) return new BytesAnswer(found.bytes, found.contentType, { headers })
-    return new PiecesAnswer(piecesOf(found.stream), found.contentType, { bytes: found.length, headers })
+    const { pieces, contentType, length, cut } = found
+    return new PiecesAnswer(pieces, contentType, { bytes: length, headers, cut })
   },
 
   replay: async (call) => {
@@ -46,7 +47,3 @@ export const deliveries = (deps: DeliveriesNeeds): HandlersFor<'deliveries'> => 
     return made(await replayDelivery(deps, call, { ...call.input, base: baseUrl ?? base, key: keyIn(call) }))
   },
 })
-
-async function* piecesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
-  yield* stream
-}

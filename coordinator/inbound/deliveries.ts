@@ -6,6 +6,7 @@ import type { Delivery, DeliverySummary } from '@windlass/shared/model/delivery.
 import type { Caller } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import { countFitting } from '../db/page-bytes.ts'
+import type { UnreadBytes } from '../limits/unread-bytes.ts'
 import type { ObjectStore } from '../objects/store.ts'
 import type { DeliveryRow, WholeDeliveryRow } from './row.ts'
 import * as store from './store-deliveries.ts'
@@ -50,13 +51,32 @@ export async function assertDelivery({ db }: { db: Db }, { orgId }: Caller, id: 
   if (!(await store.isThere(db, orgId, id))) throw new Fault('NOT_FOUND', { delivery: id })
 }
 
-/** The bytes as they came. */
-export async function payloadOf(deps: Deps, caller: Caller, id: DeliveryId) {
+/** What a reader has here who takes nothing: buffers of the file and of the answer. */
+const READER_BYTES = 256 * 1024
+
+/** The bytes as they came, in pieces where they are many. */
+export async function payloadOf(deps: Deps & { unread: UnreadBytes }, caller: Caller, id: DeliveryId) {
   const row = await needDelivery(deps, caller, id)
   assertWhole(row)
   const contentType = row.contentType ?? 'application/octet-stream'
   if (row.payload) return { contentType, bytes: row.payload }
-  return { contentType, stream: await streamOf(deps.objects, row), length: row.payloadBytes }
+  const cutting = new AbortController()
+  const hold = () => deps.unread.hold(caller.orgId, READER_BYTES, () => cutting.abort())
+  const pieces = piecesOf(() => streamOf(deps.objects, row), hold)
+  return { contentType, pieces, length: row.payloadBytes, cut: cutting.signal }
+}
+
+/** The file is opened for the first piece: who asks for the head alone takes none, and nobody would close it. */
+async function* piecesOf(
+  open: () => Promise<Readable>,
+  hold: () => () => void,
+): AsyncGenerator<Uint8Array, void, void> {
+  const release = hold()
+  try {
+    yield* (await open()) as AsyncIterable<Buffer>
+  } finally {
+    release()
+  }
 }
 
 export function assertWhole({ id, isCut, payloadBytes }: WholeDeliveryRow): void {

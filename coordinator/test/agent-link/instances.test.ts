@@ -133,7 +133,7 @@ test('a machine that was started anew may have given the folder another disk, an
 const ANEW = /started anew.*: wait for silence/
 
 // A host was cut off while the coordinator stood still, and its last heartbeat was read after its next boot.
-test('a machine whose predecessor was heard since its boot waits, and is a clone when that goes on', async () => {
+test('a machine whose predecessor was heard since its boot waits, and is a clone when that goes on', async (t) => {
   const folder = 'folder'
   const { agent, instance } = await started(anInstance({ folder, boot: 'one' }))
   const next = anInstance({ previous: [instance.id], folder, boot: 'two' })
@@ -144,8 +144,11 @@ test('a machine whose predecessor was heard since its boot waits, and is a clone
   await mustWait(agent, { ...minuteAgo, bootAgeMs: 0 }, ANEW)
   const { runner } = await c.call(ops.runners.get, { runner: agent.id })
   assert.deepEqual([runner.copyRefusedAt, await copies(agent)], [null, []])
-  await c.db`update runners set last_heartbeat_at = now() + interval '1 minute' where id = ${agent.id}`
+  const here = performance.now.bind(performance)
+  const later = t.mock.method(performance, 'now', () => here() + 60_000)
+  await c.db`update runners set last_heartbeat_at = now() where id = ${agent.id}`
   await isRefused(agent, next, minuteAgo)
+  later.mock.restore()
   assert.equal((await copies(agent)).length, 1)
   await silence(c, agent)
   await agent.connect([], minuteAgo)

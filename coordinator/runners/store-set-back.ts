@@ -1,10 +1,6 @@
 import { CORRECTION_MS } from '../db/clock-difference.ts'
 import type { Db, Sql } from '../db/client.ts'
-
-interface Pass {
-  moved: number
-  left: number
-}
+import type { Pass } from '../engine/commit/clock-set-back.ts'
 
 /**
  * Times of what has been are now at the latest, and none is in quarantine for longer than `quarantineMs`. Deadlines of

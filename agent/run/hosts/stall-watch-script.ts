@@ -11,7 +11,7 @@ export const STALL_WATCH_SCRIPT = `
 const CONNECTIONS = '/sys/fs/fuse/connections/'
 /** Tasks that waited at the last look: what they had executed, and how long they stand. */
 let stalls = new Map()
-/** Whose file systems somebody waited for at each look since a task stands. */
+/** Owners of the file systems that somebody waited for at each look since a task stands. */
 let steady
 let stallPressure = 0, isMountTried = false
 

@@ -11,7 +11,7 @@ import { ofUsers } from '../../isolation/requirements.ts'
 
 const NO_GROUP = 2 ** 22
 
-/** Whoever watches, and what it said; `uid` is of a run. */
+/** A watch, and what it said; `uid` is of a run. */
 function aWatch(t: TestContext) {
   const { uids } = ofUsers()
   const [uid, waiter] = [uids.first + 1, uids.first + 2]

@@ -97,7 +97,7 @@ inBothModes('a race of two waits that were both over before it went on keeps its
   const client = durable.client()
   const question = ast.ask('race')
   const program = ast.seq(
-    ast.race(question, ast.seq(ast.delay(1), ast.ask('race other'))),
+    ast.race(question, ast.seq(ast.sleep(1), ast.ask('race other'))),
     ast.sleep(1000),
     ast.step('after'),
   )

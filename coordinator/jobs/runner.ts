@@ -74,6 +74,12 @@ type JobDeps = BulkDeps & { log: Log }
 
 /** Executes jobs until the signal fires. A lost database ends graphile-worker's runner, so it is started again. */
 export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal): Promise<void> {
+  // What ended workers could not note as done is done again: at once, or when the database is back.
+  const ended: string[] = []
+  const freeEnded = async () => {
+    if (ended.length > 0) await freeWorkers(pgPool, ended)
+    ended.length = 0
+  }
   while (!signal.aborted) {
     let runner: Runner | undefined
     const workers: string[] = []
@@ -91,6 +97,7 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
       if (job.job_queue_id !== null) for (const ms of NOTED_MS) setTimeout(() => wake(pool), ms).unref()
     })
     try {
+      await freeEnded()
       runner = await run({
         pgPool,
         events,
@@ -109,8 +116,8 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
     }
     pool = undefined
     if (runner) await atMost(END_MS, runner.stop()).catch((error: unknown) => deps.log.debug('jobs.stop', { error }))
-    // What they could not note as ended is done again at once; should this fail as well, after a look at dead workers.
-    await freeWorkers(pgPool, workers).catch((error: unknown) => deps.log.debug('jobs.free', { error }))
+    ended.push(...workers)
+    await freeEnded().catch((error: unknown) => deps.log.debug('jobs.free', { error }))
     unlocking.abort()
     await lock
     await pause(RESTART_MS, signal)

@@ -44,7 +44,10 @@ export interface Situation {
   /** Runs that its pool gives out before this one. */
   ahead: number
   offeredAt: Date | null
+  /** With what is noted beside the placement, as somebody holds it. */
   leaseExpiresAt: Date | null
+  /** Something is noted there: nobody judges the lease until the placement is free. */
+  isHeld: boolean
   /** By how much its lease was lengthened because nobody could renew it; null: never. */
   lengthenedMs: number | null
   lengthenedAt: Date | null
@@ -104,7 +107,13 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
              where a.pool_id = q.pool_id
                and (a.is_resume, a.priority, -a.position) > (q.is_resume, q.priority, -q.position)
            ) else 0 end as ahead,
-           l.offered_at, l.lease_expires_at, l.lengthened_ms::float8 as lengthened_ms, l.lengthened_at,
+           l.offered_at, o.run_id is not null as is_held,
+           -- It ignores null.
+           greatest(
+             l.lease_expires_at + coalesce(o.forward_ms, 0) * interval '1 millisecond',
+             o.least_until
+           ) as lease_expires_at,
+           l.lengthened_ms::float8 as lengthened_ms, l.lengthened_at,
            l.refused_since,
            greatest(n.last_poll_at, n.last_heartbeat_at) as last_heard_at,
            e.due_at as enters_at, e.holds,
@@ -145,6 +154,7 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
     join runner_pools p on p.id = r.pool_id
     left join run_queue q on q.run_id = r.id
     left join placements l on l.run_id = r.id
+    left join lengthenings_owed o on o.run_id = l.run_id and o.epoch = l.epoch
     left join runners n on n.id = coalesce(l.runner_id, case when r.status in ('pending', 'running') then r.runner_id end)
     left join concurrency_waiters w on w.run_id = r.id
     left join timers e on e.run_id = r.id and e.kind = 'enqueue'

@@ -77,8 +77,11 @@ export function silence(
   const silentMs = lastHeardAt === null ? Infinity : now.getTime() - lastHeardAt.getTime()
   if (!isOverdue && silentMs <= MISSED_BEATS * heartbeatMs) return undefined
   const heard = lastHeardAt === null ? 'was never heard of' : `was last heard of ${lengthText(silentMs)} ago`
+  const look = run.isHeld
+    ? 'when the session of the database that holds its row has ended'
+    : `with the next look, within ${lengthText(sweepMs)}`
   const when = isOverdue
-    ? `Its lease ran out at ${timeText(leaseExpiresAt)}: with the next look, within ${lengthText(sweepMs)}, ${then}.`
+    ? `Its lease ran out at ${timeText(leaseExpiresAt)}: ${look}, ${then}.`
     : `When it is not heard of until ${timeText(leaseExpiresAt)}, ${then}.`
   return causeOf({
     code: 'RUNNER_SILENT',

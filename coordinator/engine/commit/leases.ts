@@ -1,4 +1,4 @@
-import type { OrgId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { CancelOrder, IntakeNotice, Placement } from '@windlass/shared/wire/agent.ts'
 import { pause } from '@windlass/shared/time.ts'
@@ -7,7 +7,7 @@ import type { RunTokens } from '../../runs/token.ts'
 import type { Sockets } from '../../agent-link/sockets.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import type { RunnerIdentity } from '../../actor.ts'
-import type { Db } from '../../db/client.ts'
+import { type Db, isLockTimeout } from '../../db/client.ts'
 import type { AnnounceDeps } from './announce.ts'
 import { loseBehind } from './lose.ts'
 import type { LongEnds } from './long-ends.ts'
@@ -28,15 +28,46 @@ export interface Beaten extends Renewal {
 
 /** Heartbeats of many agents: each renews the leases of everything that its agent executes. */
 export async function commitBeats(deps: { db: Db; versions: Versions }, beats: leases.Beat[]): Promise<Beaten[]> {
-  const rows = await leases.beat(deps.db, await withoutStale(deps.db, beats))
+  const possible = await withoutStale(deps.db, beats)
+  const rows = await leases.beat(deps.db, possible, { waits: false })
   const byRunner = Map.groupBy(rows, (row) => row.runnerId)
+  const renewedOf = (runnerId: RunnerId) => (byRunner.get(runnerId) ?? []).filter((row) => row.runId !== null)
+  const passedOver = possible.flatMap((beat) => {
+    const holds = staleAmong(beat.holds, renewedOf(beat.runnerId))
+    return holds.length > 0 ? [{ ...beat, holds }] : []
+  })
+  const more = Map.groupBy(await renewPassedOver(deps.db, passedOver), (row) => row.runnerId)
   return Promise.all(
     beats.map(async ({ runnerId, holds }) => {
-      const rows = byRunner.get(runnerId) ?? []
-      const renewed = rows.filter((row) => row.runId !== null)
-      return { stale: staleAmong(holds, renewed), cancel: await cancelOrders(deps, renewed), intake: noticeOf(rows[0]) }
+      const renewed = [...renewedOf(runnerId), ...(more.get(runnerId) ?? [])]
+      const intake = noticeOf(byRunner.get(runnerId)?.[0])
+      return { stale: staleAmong(holds, renewed), cancel: await cancelOrders(deps, renewed), intake }
     }),
   )
+}
+
+/** Most who hold a placement do so for some milliseconds, and many of them end it. */
+const HELD_MS = 250
+
+/**
+ * Renews what was passed over, in a statement of its own: it may be gone, or somebody holds it. Where that takes long,
+ * the renewal is noted beside the placement, and the agent may go on with all its runs.
+ */
+async function renewPassedOver(
+  db: Db,
+  beats: readonly leases.Beat[],
+): Promise<(store.Renewed & { runnerId: RunnerId })[]> {
+  if (beats.length === 0) return []
+  try {
+    return await db.begin(async (tx) => {
+      await tx`select set_config('lock_timeout', ${String(HELD_MS)}, true)`
+      const rows = await leases.beat(tx, beats, { waits: true })
+      return rows.filter((row) => row.runId !== null)
+    })
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error
+    return leases.renewHeld(db, beats)
+  }
 }
 
 /** More than most agents ever hold. */

@@ -1,9 +1,11 @@
 import type { RunnerId } from '@windlass/shared/ids.ts'
 import type { IntakeState } from '@windlass/shared/model/runner.ts'
 import type { Placement } from '@windlass/shared/wire/agent.ts'
-import { foundBy, onlyFilters } from '../../db/by-key.ts'
-import type { Db } from '../../db/client.ts'
+import { foundBy, onlyFilters, runById } from '../../db/by-key.ts'
+import type { Db, Sql } from '../../db/client.ts'
+import type { Fragment } from '../../db/newest.ts'
 import { unnest } from '../../db/unnest.ts'
+import { renewalsOwed, touched } from './owed.ts'
 import { placementKey, type Renewed } from './placements.ts'
 
 /** One heartbeat: what an agent executes, and for how long it may go on without another. */
@@ -36,18 +38,25 @@ export async function givenTo(db: Db, runnerIds: readonly RunnerId[]): Promise<M
   return given
 }
 
-/**
- * Renews the leases of many agents in one statement. A run that is not in the answer is no longer theirs. An offer is
- * in it too: the agent may have accepted it a moment ago, and while that is not committed the time of the offer alone
- * counts. Leases begin when the row is written: a database that stood still in between must not give one that is over.
- */
-export function beat(db: Db, beats: readonly Beat[]): Promise<BeatRow[]> {
-  const runnerIds = beats.map(({ runnerId }) => runnerId)
+/** What the agents of these heartbeats execute, as rows `h`, in the order in which everybody locks placements. */
+function named(db: Sql, beats: readonly Beat[]): Fragment {
   const held = beats.flatMap(({ runnerId, holds, leaseMs }) =>
     holds.map(([run, epoch]) => ({ run, epoch, runnerId, leaseMs })),
   )
-  // Placements are locked in the order of their runs by everybody.
   held.sort((a, b) => (a.run < b.run ? -1 : Number(a.run > b.run)))
+  return unnest(db, 'h', held, { runId: ['text', (h) => h.run], epoch: 'int', runnerId: 'text', leaseMs: 'float8' })
+}
+
+const isTheirs = (sql: Sql): Fragment => sql`p.epoch = h.epoch and p.runner_id = h.runner_id`
+
+/**
+ * Renews the leases of many agents in one statement. A run that is not in the answer is no longer theirs, or somebody
+ * holds its placement, unless `waits`. An offer is in it too: the agent may have accepted it a moment ago, and while
+ * that is not committed the time of the offer alone counts. Leases begin when the row is written: a database that stood
+ * still in between must not give one that is over.
+ */
+export function beat(db: Sql, beats: readonly Beat[], { waits }: { waits: boolean }): Promise<BeatRow[]> {
+  const runnerIds = beats.map(({ runnerId }) => runnerId)
   return db<BeatRow[]>`
     with heard as materialized (
       select id
@@ -58,17 +67,18 @@ export function beat(db: Db, beats: readonly Beat[]): Promise<BeatRow[]> {
       for no key update skip locked
     ),
     noted as (update runners r set last_heartbeat_at = now() from heard where r.id = heard.id),
+    free as materialized (
+      select p.run_id, h.lease_ms
+      from ${named(db, beats)}
+      join placements p on ${foundBy(db, db`p.run_id`, db`h.run_id`)}
+      where ${onlyFilters(db, isTheirs(db))}
+      for no key update of p ${waits ? db`` : db`skip locked`}
+    ),
     renewed as (
       update placements p
-      set lease_expires_at = clock_timestamp() + h.lease_ms * interval '1 millisecond', renewed_at = now()
-      from ${unnest(db, 'h', held, {
-        runId: ['text', (h) => h.run],
-        epoch: 'int',
-        runnerId: 'text',
-        leaseMs: 'float8',
-      })}
-      where ${foundBy(db, db`p.run_id`, db`h.run_id`)}
-        and ${onlyFilters(db, db`p.epoch = h.epoch and p.runner_id = h.runner_id`)}
+      set lease_expires_at = clock_timestamp() + f.lease_ms * interval '1 millisecond', renewed_at = now()
+      from free f
+      where ${foundBy(db, db`p.run_id`, db`f.run_id`)}
       returning p.run_id, p.epoch, p.runner_id
     )
     select i.runner_id, i.epoch as intake_epoch, i.reason as intake_reason, i.deadline_at,
@@ -83,4 +93,24 @@ export function beat(db: Db, beats: readonly Beat[]): Promise<BeatRow[]> {
     left join renewed on renewed.runner_id = i.runner_id
     left join runs r on r.id = renewed.run_id
     where i.runner_id = any(${runnerIds})`
+}
+
+/**
+ * Renews the leases of placements that somebody holds, without waiting for them: see `owed.ts`. Answers what is theirs.
+ * An offer needs nothing: its acceptance, which waits as well, begins its lease.
+ */
+export function renewHeld(db: Db, beats: readonly Beat[]): Promise<(Renewed & { runnerId: RunnerId })[]> {
+  return db<(Renewed & { runnerId: RunnerId })[]>`
+    with theirs as materialized (
+      select p.run_id, p.epoch, p.runner_id, p.accepted_at is not null as is_accepted, ${touched(db)} as touched_at,
+             h.lease_ms
+      from ${named(db, beats)}
+      join placements p on ${foundBy(db, db`p.run_id`, db`h.run_id`)}
+      where ${onlyFilters(db, isTheirs(db))}
+    ),
+    ${renewalsOwed(db)}
+    select t.runner_id, t.epoch, r.id as run_id, r.status, r.cancel_reason, r.timed_out_at is not null as timed_out,
+           r.version_id
+    from theirs t
+    cross join lateral (${runById(db, db`t.run_id`)}) r`
 }

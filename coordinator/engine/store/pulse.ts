@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts'
 import { foundBy } from '../../db/by-key.ts'
 import type { Db, Sql } from '../../db/client.ts'
-import { isOwed, owing, settled, touched } from './owed.ts'
+import { isOwed, owing, type Payment, settled, touched } from './owed.ts'
 
 /** Sweeps of a coordinator in which it may be late. */
 export const SWEEPS_LATE = 3
@@ -86,7 +86,8 @@ export async function pulse(db: Db, terms: PulseTerms): Promise<Pulse> {
       returning pulse.at, pulse.gaps
     )
     select (extract(epoch from n.at) * 1000)::float8 as at_ms, n.gaps, j.forward_ms, j.back_ms,
-           (select count(*)::int from longer) + (select count(*)::int from settled) as lengthened,
+           (select count(*)::int from longer)
+             + (select count(*)::int from settled where is_lengthened) as lengthened,
            (select count(*)::int from owing) as passed_over
     from noted n, judged j`
   return row
@@ -143,14 +144,17 @@ function gap(db: Db, { own, limitMs, toleranceMs, floorMs }: PulseTerms): Part {
 
 function longer(db: Db, { offerMs }: PulseTerms): Part {
   const end = endOf(db, offerMs)
-  const columns = (nowIs: Part, newEnd: (end: Part) => Part) => db`
-    lease_expires_at = ${newEnd(db`p.lease_expires_at`)},
-    lengthened_ms    = coalesce(p.lengthened_ms, 0)
-      + greatest(0, (extract(epoch from ${newEnd(end)} - (${end})) * 1000)::bigint),
-    lengthened_at    = ${nowIs},
-    offered_at       = ${notAfter(db, nowIs, db`p.offered_at`)},
-    accepted_at      = ${notAfter(db, nowIs, db`p.accepted_at`)},
-    renewed_at       = ${notAfter(db, nowIs, db`p.renewed_at`)}`
+  const columns = (nowIs: Part, { newEnd, lengthenedMs, renewedAt }: Payment) => {
+    const longerByMs = lengthenedMs(db`greatest(0, (extract(epoch from ${newEnd(end)} - (${end})) * 1000)::bigint)`)
+    return db`
+      lease_expires_at = ${newEnd(db`p.lease_expires_at`)},
+      lengthened_ms    = nullif(coalesce(p.lengthened_ms, 0) + ${longerByMs}, 0),
+      lengthened_at    = case when ${longerByMs} > 0 then ${nowIs} else p.lengthened_at end,
+      offered_at       = ${notAfter(db, nowIs, db`p.offered_at`)},
+      accepted_at      = ${notAfter(db, nowIs, db`p.accepted_at`)},
+      renewed_at       = greatest(${notAfter(db, nowIs, db`p.renewed_at`)}, ${renewedAt})`
+  }
+  const ofGap: Payment = { newEnd: (of) => newEnd(db, of), lengthenedMs: (movedMs) => movedMs, renewedAt: db`null` }
   return db`
     wanted as materialized (
       select p.run_id, p.epoch, ${touched(db)} as touched_at
@@ -167,13 +171,13 @@ function longer(db: Db, { offerMs }: PulseTerms): Part {
     ),
     longer as (
       update placements p
-      set ${columns(db`e.now_is`, (of) => newEnd(db, of))}
+      set ${columns(db`e.now_is`, ofGap)}
       from ends e, held
       where p.run_id = held.run_id
       returning p.run_id
     ),
     ${owing(db)},
-    ${settled(db, (endOwed) => columns(db`j.now_is`, endOwed))}`
+    ${settled(db, (payment) => columns(db`j.now_is`, payment))}`
 }
 
 /** End of placement `p`: of its lease or its offer. */

@@ -10,7 +10,7 @@ import * as journal from '../../engine/store/journal.ts'
 import { accept, overdue, recheck, unlocked } from '../../engine/store/placements.ts'
 import { pulse } from '../../engine/store/pulse.ts'
 import { claimPairs, claimPlain } from '../../engine/store/claim.ts'
-import { beat } from '../../engine/store/leases.ts'
+import { beat, renewHeld } from '../../engine/store/leases.ts'
 import { findAll } from '../../runs/store.ts'
 import * as runs from '../../engine/store/runs.ts'
 import { append } from '../../engine/store/append.ts'
@@ -47,7 +47,11 @@ const ACTS: Readonly<Record<string, Act>> = {
     claimPlain(db, poolId, { candidates: [{ runnerId, slots: 1, share: 1 }], most: 1 }, OFFER_MS),
   'claim, chosen pairs': (db) => claimPairs(db, poolId, [{ runId, runnerId, slots: 1 }], OFFER_MS),
   accept: (db) => accept(db, [{ runId, runnerId, epoch: 1, leaseMs: 1000 }]),
-  beat: (db) => beat(db, [{ runnerId, holds: [[runId, 1]], leaseMs: 1000 }]),
+  beat: async (db) => {
+    const beats = [{ runnerId, holds: [[runId, 1]] as const, leaseMs: 1000 }]
+    for (const waits of [false, true]) await beat(db, beats, { waits })
+    await renewHeld(db, beats)
+  },
   'append events and entries': (db) =>
     append(db, [{ runId, runnerId, epoch: 1, first: 1, last: 1, events: [], entries: [], chars: 0 }]),
   pulse: (db) =>

@@ -8,6 +8,7 @@ import { anAgent, type Held } from '../_kit/agent.ts'
 import { countBlocked } from '../_kit/blocked.ts'
 import { aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { moveClock } from '../_kit/database-clock.ts'
+import { holdPlacements, owedTo } from '../_kit/held-placements.ts'
 import * as kit from '../_kit/pulses.ts'
 import { untilPolled } from '../_kit/until.ts'
 
@@ -22,29 +23,8 @@ before(async () => {
 })
 after(() => c?.stop())
 
-/** Somebody has these rows until what it answers is called. The words of `then` are the last of that transaction. */
-async function hold(
-  runs: string[],
-  then: (tx: Parameters<Parameters<TestCoordinator['db']['begin']>[1]>[0]) => Promise<unknown> = async () => {},
-): Promise<() => Promise<void>> {
-  const [isHeld, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const over = c.db.begin(async (tx) => {
-    await tx`select from placements where run_id = any(${runs}) order by run_id for update`
-    isHeld.resolve()
-    await end.promise
-    await then(tx)
-  })
-  await isHeld.promise
-  return async () => {
-    end.resolve()
-    await over
-  }
-}
-
-const owed = async () => {
-  const rows = await c.db<{ runId: string }[]>`select run_id from lengthenings_owed`
-  return rows.map(({ runId }) => runId)
-}
+const hold = (runs: string[], then?: Parameters<typeof holdPlacements>[2]) => holdPlacements(c, runs, then)
+const owed = () => owedTo(c.db)
 
 async function isJudged({ offer }: Held): Promise<boolean> {
   const limitMs = pulseLimitMs({ sweepMs: SWEEP_MS })

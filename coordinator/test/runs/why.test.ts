@@ -170,7 +170,8 @@ test('a silent runner is told first, with when the run is taken from it', async 
     (await whyOf(offer.run)).summary,
     /Its lease ran out at .* UTC: with the next look, within .*, it is given to another runner/,
   )
-  await c.db`insert into lengthenings_owed select run_id, epoch, now(), now(), 0 from placements where run_id = ${offer.run}`
+  await c.db`
+    insert into lengthenings_owed select run_id, epoch, now(), now(), 0 from placements where run_id = ${offer.run}`
   assert.match((await whyOf(offer.run)).summary, /when the session of the database that holds its row has ended, it is/)
 })
 

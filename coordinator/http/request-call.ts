@@ -52,6 +52,10 @@ export class RequestCall implements Call<unknown>, Open {
     return gone.signal
   }
 
+  get hasLeft(): boolean {
+    return this.#parts.response.completed
+  }
+
   end(): void {
     this.#gone?.abort()
   }

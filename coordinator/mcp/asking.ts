@@ -41,6 +41,10 @@ export class ToolCall implements Call<unknown> {
     return this.#asking.gone
   }
 
+  get hasLeft(): boolean {
+    return this.gone.aborted
+  }
+
   stay(): Promise<void> {
     return this.#asking.stay()
   }

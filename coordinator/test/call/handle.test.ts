@@ -14,8 +14,8 @@ const SLOW_MS = 1100
 /** Calls something with a credential that is lost by now, when its turn comes so late. */
 async function calledAfter(waitMs: number): Promise<{ made: number; failure: unknown }> {
   let made = 0
-  const plan: Partial<Plan> = { turns: 'orgReads', handle: () => ++made }
-  const call: Partial<Call<never>> = { stay: () => Promise.reject(new Fault('UNAUTHENTICATED')) }
+  const plan: Partial<Plan> = { row: { method: 'GET' } as Plan['row'], turns: 'orgReads', handle: () => ++made }
+  const call: Partial<Call<never>> = { hasLeft: false, stay: () => Promise.reject(new Fault('UNAUTHENTICATED')) }
   const orgReads = createOrgTurns({ ...READS, seats: { org: 1, all: 1 } })
   const before = orgReads.run('org_acme', noCredential, () => pause(waitMs))
   const handled = handle(plan as Plan, call as Call<never>, { turns: { orgReads } as Turns, orgId: 'org_acme' })

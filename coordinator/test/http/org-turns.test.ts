@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { untilPolled } from '../_kit/until.ts'
@@ -52,6 +54,37 @@ test('three lists of an org are read at once', async (t) => {
     await untilPolled('the next', () => begun() >= Math.min(6, 4 + n))
   }
   for (const answer of all) assert.equal((await answer).status, 200)
+})
+
+test('nothing is read for those who have left while they waited for their turn', async (t) => {
+  const { server, ask, held, begun } = await holding('runs.list', { runs: [], nextCursor: null })
+  t.after(() => server.close())
+  const first = Array.from({ length: 3 }, () => ask('/v1/orgs/acme/runs'))
+  await untilPolled('three to begin', () => begun() === 3)
+  const left = await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const socket = connect(server.port, '127.0.0.1')
+      await once(socket, 'connect')
+      socket.write('GET /v1/orgs/acme/runs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer owner\r\n\r\n')
+      return socket
+    }),
+  )
+  // Comes after them, as it waits for its answer.
+  await ask('/healthz')
+  const last = ask('/v1/orgs/acme/runs')
+  await Promise.all(
+    left.map((socket) => {
+      const closed = once(socket, 'close')
+      socket.destroy()
+      return closed
+    }),
+  )
+  await ask('/healthz')
+  for (const end of held) end()
+  await untilPolled('the last to begin', () => begun() === 4)
+  held[3]!()
+  for (const answer of [...first, last]) assert.equal((await answer).status, 200)
+  assert.equal(begun(), 4)
 })
 
 test('of what else an org asks three are answered at once', async (t) => {

@@ -43,7 +43,7 @@ export const PostgresError = postgres.PostgresError
 /**
  * bigint, numeric and count(*) arrive as strings: a number would lose digits. Cast with `::int`, or keep the string.
  * Poolers that refuse start parameters need
- * `ignore_startup_parameters = statement_timeout, lock_timeout, tcp_user_timeout, …`.
+ * `ignore_startup_parameters = statement_timeout, lock_timeout, tcp_user_timeout, jit, …`.
  */
 export function openDatabase({ url, max = 10, log, statementTimeoutMs = 30_000 }: DatabaseOptions): Database {
   const { address, host } = splitHost(url)
@@ -81,6 +81,9 @@ export function openDatabase({ url, max = 10, log, statementTimeoutMs = 30_000 }
       enable_hashjoin: 'off',
       enable_mergejoin: 'off',
       enable_seqscan: 'off',
+      // Up to PostgreSQL 17 a node that is off and has no other way costs 10,000,000,000, for which the server compiles the
+      // statement each time: 0.8 s of a core for a trigger in place of 1.4 ms.
+      jit: 'off',
     },
   })
   return { url, db: sql, close: () => sql.end({ timeout: 5 }) }

@@ -35,6 +35,13 @@ test('arrays go there and back, which unnest needs', async () => {
   )
 })
 
+test('no statement is compiled, whatever the server does by itself', async (t) => {
+  await db.unsafe(`alter database "${new URL(database.url).pathname.slice(1)}" set jit = on`)
+  const later = openDatabase({ url: database.url, max: 1, log })
+  t.after(() => later.close())
+  assert.deepEqual([...(await later.db`show jit`)], [{ jit: 'off' }])
+})
+
 test('a session that hangs inside a transaction is ended before those give up who wait for its locks', async () => {
   const [times] = await db<[{ idle: number; lock: number }]>`
     select extract(epoch from current_setting('idle_in_transaction_session_timeout')::interval)::float8 as idle,

@@ -140,7 +140,12 @@ export async function enter(
 /** Its lease is not over, or a pulse has not lengthened it yet. */
 const mayGoOn = (db: Sql) => db`(
   p.lease_expires_at > now()
-  or exists (select from lengthenings_owed o where o.run_id = p.run_id and o.epoch = p.epoch)
+  or exists (
+    select from lengthenings_owed o
+    where o.run_id = p.run_id and o.epoch = p.epoch
+      -- It ignores null.
+      and greatest(p.lease_expires_at + o.forward_ms * interval '1 millisecond', o.least_until) > now()
+  )
 )`
 
 const factColumns = (db: Sql, { labels, platform, capabilities, isolation, unready }: AgentFacts) => db`

@@ -1,4 +1,4 @@
-import type { OrgId, RunnerId } from '@windlass/shared/ids.ts'
+import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { CancelOrder, IntakeNotice, Placement } from '@windlass/shared/wire/agent.ts'
 import { pause } from '@windlass/shared/time.ts'
@@ -7,7 +7,7 @@ import type { RunTokens } from '../../runs/token.ts'
 import type { Sockets } from '../../agent-link/sockets.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import type { RunnerIdentity } from '../../actor.ts'
-import { type Db, isLockTimeout } from '../../db/client.ts'
+import { type Db, isLockTimeout, isStatementTimeout } from '../../db/client.ts'
 import type { AnnounceDeps } from './announce.ts'
 import { loseBehind } from './lose.ts'
 import type { LongEnds } from './long-ends.ts'
@@ -29,43 +29,50 @@ export interface Beaten extends Renewal {
 /** Heartbeats of many agents: each renews the leases of everything that its agent executes. */
 export async function commitBeats(deps: { db: Db; versions: Versions }, beats: leases.Beat[]): Promise<Beaten[]> {
   const possible = await withoutStale(deps.db, beats)
-  const rows = await leases.beat(deps.db, possible, { waits: false })
-  const byRunner = Map.groupBy(rows, (row) => row.runnerId)
-  const renewedOf = (runnerId: RunnerId) => (byRunner.get(runnerId) ?? []).filter((row) => row.runId !== null)
+  const rows = await leases.beat(deps.db, possible)
+  const runners = new Map(rows.filter((row) => row.runId === null).map((row) => [row.runnerId, row]))
+  const renewed = Map.groupBy(
+    rows.filter((row) => row.runId !== null),
+    (row) => row.runnerId,
+  )
   const passedOver = possible.flatMap((beat) => {
-    const holds = staleAmong(beat.holds, renewedOf(beat.runnerId))
+    const holds = staleAmong(beat.holds, renewed.get(beat.runnerId) ?? [])
     return holds.length > 0 ? [{ ...beat, holds }] : []
   })
-  const more = Map.groupBy(await renewPassedOver(deps.db, passedOver), (row) => row.runnerId)
+  for (const row of await renewPassedOver(deps.db, passedOver)) {
+    const before = renewed.get(row.runnerId)
+    if (before) before.push(row)
+    else renewed.set(row.runnerId, [row])
+  }
   return Promise.all(
     beats.map(async ({ runnerId, holds }) => {
-      const renewed = [...renewedOf(runnerId), ...(more.get(runnerId) ?? [])]
-      const intake = noticeOf(byRunner.get(runnerId)?.[0])
-      return { stale: staleAmong(holds, renewed), cancel: await cancelOrders(deps, renewed), intake }
+      const theirs = renewed.get(runnerId) ?? []
+      const intake = noticeOf(runners.get(runnerId))
+      return { stale: staleAmong(holds, theirs), cancel: await cancelOrders(deps, theirs), intake }
     }),
   )
 }
 
 /** Most who hold a placement do so for some milliseconds, and many of them end it. */
 const HELD_MS = 250
+/** Of many that are held one after the other. */
+const ALL_HELD_MS = 2000
 
 /**
  * Renews what was passed over, in a statement of its own: it may be gone, or somebody holds it. Where that takes long,
  * the renewal is noted beside the placement, and the agent may go on with all its runs.
  */
-async function renewPassedOver(
-  db: Db,
-  beats: readonly leases.Beat[],
-): Promise<(store.Renewed & { runnerId: RunnerId })[]> {
+async function renewPassedOver(db: Db, beats: readonly leases.Beat[]): Promise<leases.RenewedRow[]> {
   if (beats.length === 0) return []
   try {
     return await db.begin(async (tx) => {
-      await tx`select set_config('lock_timeout', ${String(HELD_MS)}, true)`
-      const rows = await leases.beat(tx, beats, { waits: true })
-      return rows.filter((row) => row.runId !== null)
+      await tx`
+        select set_config('lock_timeout', ${String(HELD_MS)}, true),
+               set_config('statement_timeout', ${String(ALL_HELD_MS)}, true)`
+      return leases.renew(tx, beats)
     })
   } catch (error) {
-    if (!isLockTimeout(error)) throw error
+    if (!isLockTimeout(error) && !isStatementTimeout(error)) throw error
     return leases.renewHeld(db, beats)
   }
 }
@@ -88,7 +95,7 @@ async function withoutStale(db: Db, beats: readonly leases.Beat[]): Promise<read
   })
 }
 
-function noticeOf(row: leases.BeatRow | undefined): IntakeNotice | undefined {
+function noticeOf(row: leases.RunnerRow | undefined): IntakeNotice | undefined {
   if (!row) return undefined
   const { intakeState: state, intakeEpoch: epoch, intakeReason: reason, deadlineAt } = row
   return { state, epoch, reason, deadlineAt: deadlineAt?.getTime() ?? null }

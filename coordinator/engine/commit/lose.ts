@@ -3,7 +3,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import type { Loss } from '@windlass/shared/model/run.ts'
 import type { Config } from '../../config.ts'
-import { mayPass } from '../../db/client.ts'
+import { isLockTimeout, mayPass } from '../../db/client.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 import * as placements from '../store/placements.ts'
@@ -51,7 +51,13 @@ export interface LosingBehind {
   onEnd: () => Promise<void>
 }
 
-/** The same for many runs: at once as many as fit into one transaction, and the others one piece after the other. */
+/** Of a run that somebody holds. An agent that connects waits for it once. */
+const HELD_MS = 2000
+
+/**
+ * The same for many runs: at once as many as fit into one transaction, and the others one piece after the other. Where
+ * somebody holds one of the first, they come after that, each by itself.
+ */
 export async function loseBehind(
   deps: LoseDeps & { longEnds: LongEnds },
   { orgId, runIds, onEnd }: LosingBehind,
@@ -61,13 +67,20 @@ export async function loseBehind(
     light: [first = [], ...others],
     long,
   } = await lightAndLong(deps.db, runIds)
-  await loseRuns(deps, first, options)
-  const pieces = [...others, ...long.map((id) => [id])]
+  const limited = { ...options, lockMs: HELD_MS }
+  const held = await loseRuns(deps, first, limited).then(
+    () => [],
+    (error: unknown) => {
+      if (!isLockTimeout(error)) throw error
+      return first
+    },
+  )
+  const pieces = [...others, ...[...held, ...long].map((id) => [id])]
   let left = pieces.length
   if (left === 0) return onEnd()
   const act = async (ids: RunId[]) => {
     try {
-      await loseRuns(deps, ids, options)
+      await loseRuns(deps, ids, limited)
     } finally {
       // What failed is lost with its lease.
       if (--left === 0) await onEnd()

@@ -15,14 +15,18 @@ export interface Beat {
   leaseMs: number
 }
 
-/** What is known of the runner, once for each of its runs; without a run where it has none. */
-export type BeatRow = {
+/** What is known of the runner of a heartbeat. */
+export interface RunnerRow {
+  runId: null
   runnerId: RunnerId
   intakeState: IntakeState
   intakeEpoch: number
   intakeReason: string
   deadlineAt: Date | null
-} & (Renewed | { runId: null })
+}
+
+/** A lease that was renewed. */
+export type RenewedRow = Renewed & { runnerId: RunnerId }
 
 /** What was given to these runners and is theirs still, by `placementKey`. */
 export async function givenTo(db: Db, runnerIds: readonly RunnerId[]): Promise<Map<RunnerId, Set<string>>> {
@@ -50,14 +54,14 @@ function named(db: Sql, beats: readonly Beat[]): Fragment {
 const isTheirs = (sql: Sql): Fragment => sql`p.epoch = h.epoch and p.runner_id = h.runner_id`
 
 /**
- * Renews the leases of many agents in one statement. A run that is not in the answer is no longer theirs, or somebody
- * holds its placement, unless `waits`. An offer is in it too: the agent may have accepted it a moment ago, and while
- * that is not committed the time of the offer alone counts. Leases begin when the row is written: a database that stood
- * still in between must not give one that is over.
+ * Renews the leases of many agents in one statement, and answers a row for each of the runners besides. A run that is
+ * not in the answer is no longer theirs, or somebody holds its placement. An offer is in it too: the agent may have
+ * accepted it a moment ago, and while that is not committed the time of the offer alone counts. Leases begin when the
+ * row is written: a database that stood still in between must not give one that is over.
  */
-export function beat(db: Sql, beats: readonly Beat[], { waits }: { waits: boolean }): Promise<BeatRow[]> {
+export function beat(db: Sql, beats: readonly Beat[]): Promise<(RunnerRow | RenewedRow)[]> {
   const runnerIds = beats.map(({ runnerId }) => runnerId)
-  return db<BeatRow[]>`
+  return db<(RunnerRow | RenewedRow)[]>`
     with heard as materialized (
       select id
       from runners
@@ -67,20 +71,7 @@ export function beat(db: Sql, beats: readonly Beat[], { waits }: { waits: boolea
       for no key update skip locked
     ),
     noted as (update runners r set last_heartbeat_at = now() from heard where r.id = heard.id),
-    free as materialized (
-      select p.run_id, h.lease_ms
-      from ${named(db, beats)}
-      join placements p on ${foundBy(db, db`p.run_id`, db`h.run_id`)}
-      where ${onlyFilters(db, isTheirs(db))}
-      for no key update of p ${waits ? db`` : db`skip locked`}
-    ),
-    renewed as (
-      update placements p
-      set lease_expires_at = clock_timestamp() + f.lease_ms * interval '1 millisecond', renewed_at = now()
-      from free f
-      where ${foundBy(db, db`p.run_id`, db`f.run_id`)}
-      returning p.run_id, p.epoch, p.runner_id
-    )
+    ${renewing(db, beats, db`skip locked`)}
     select i.runner_id, i.epoch as intake_epoch, i.reason as intake_reason, i.deadline_at,
            case
              -- A plan for NOT EXISTS that is made on an empty table may read all of it.
@@ -88,19 +79,50 @@ export function beat(db: Sql, beats: readonly Beat[], { waits }: { waits: boolea
                and (select p.run_id from placements p where p.runner_id = i.runner_id limit 1) is null then 'drained'
              else i.state
            end as intake_state,
-           r.id as run_id, renewed.epoch, r.status, r.cancel_reason, r.timed_out_at is not null as timed_out, r.version_id
+           null as run_id, null as epoch, null as status, null as cancel_reason, null as timed_out, null as version_id
     from runner_intake i
-    left join renewed on renewed.runner_id = i.runner_id
-    left join runs r on r.id = renewed.run_id
-    where i.runner_id = any(${runnerIds})`
+    where i.runner_id = any(${runnerIds})
+    union all
+    select t.runner_id, null, null, null, null, ${ofRun(db)}
+    from renewed t
+    cross join lateral (${runById(db, db`t.run_id`)}) r`
 }
+
+/** Renews leases as `beat` does, and waits for placements that somebody holds. */
+export function renew(db: Sql, beats: readonly Beat[]): Promise<RenewedRow[]> {
+  return db<RenewedRow[]>`
+    with ${renewing(db, beats, db``)}
+    select t.runner_id, ${ofRun(db)}
+    from renewed t
+    cross join lateral (${runById(db, db`t.run_id`)}) r`
+}
+
+const renewing = (db: Sql, beats: readonly Beat[], locked: Fragment): Fragment => db`
+  free as materialized (
+    select p.run_id, h.lease_ms
+    from ${named(db, beats)}
+    join placements p on ${foundBy(db, db`p.run_id`, db`h.run_id`)}
+    where ${onlyFilters(db, isTheirs(db))}
+    for no key update of p ${locked}
+  ),
+  renewed as (
+    update placements p
+    set lease_expires_at = clock_timestamp() + f.lease_ms * interval '1 millisecond', renewed_at = now()
+    from free f
+    where ${foundBy(db, db`p.run_id`, db`f.run_id`)}
+    returning p.run_id, p.epoch, p.runner_id
+  )`
+
+/** Of placement `t` and its run `r`. */
+const ofRun = (sql: Sql): Fragment => sql`
+  r.id as run_id, t.epoch, r.status, r.cancel_reason, r.timed_out_at is not null as timed_out, r.version_id`
 
 /**
  * Renews the leases of placements that somebody holds, without waiting for them: see `owed.ts`. Answers what is theirs.
  * An offer needs nothing: its acceptance, which waits as well, begins its lease.
  */
-export function renewHeld(db: Db, beats: readonly Beat[]): Promise<(Renewed & { runnerId: RunnerId })[]> {
-  return db<(Renewed & { runnerId: RunnerId })[]>`
+export function renewHeld(db: Db, beats: readonly Beat[]): Promise<RenewedRow[]> {
+  return db<RenewedRow[]>`
     with theirs as materialized (
       select p.run_id, p.epoch, p.runner_id, p.accepted_at is not null as is_accepted, ${touched(db)} as touched_at,
              h.lease_ms
@@ -109,8 +131,7 @@ export function renewHeld(db: Db, beats: readonly Beat[]): Promise<(Renewed & { 
       where ${onlyFilters(db, isTheirs(db))}
     ),
     ${renewalsOwed(db)}
-    select t.runner_id, t.epoch, r.id as run_id, r.status, r.cancel_reason, r.timed_out_at is not null as timed_out,
-           r.version_id
+    select t.runner_id, ${ofRun(db)}
     from theirs t
     cross join lateral (${runById(db, db`t.run_id`)}) r`
 }

@@ -80,7 +80,8 @@ export function renewalsOwed(sql: Sql): Part {
   return sql`
     renewals_owed as (
       insert into lengthenings_owed as o (run_id, epoch, gap_at, touched_at, forward_ms, least_until, renewed_at)
-      select t.run_id, t.epoch, clock.is_now, t.touched_at, 0,
+      -- An agent may name one twice.
+      select distinct on (t.run_id) t.run_id, t.epoch, clock.is_now, t.touched_at, 0,
              clock.is_now + t.lease_ms * interval '1 millisecond', clock.is_now
       from theirs t
       -- Once this has begun to read: what it sees of placements was there before.
@@ -118,8 +119,10 @@ export function settled(sql: Sql, lengthen: (payment: Payment) => Part): Part {
         when ${at} > j.now_is then j.now_is - ${at}
         else o.forward_ms * interval '1 millisecond'
       end,
-      o.least_until
+      -- By a clock that was ahead, which the pulse that found it set back did not see yet.
+      o.least_until + least(j.now_is - o.renewed_at, interval '0')
     )`
+  const renewedAt = sql`case when o.renewed_at > j.now_is then j.now_is else o.renewed_at end`
   const lengthenedMs = (movedMs: Part) => sql`case when o.renewed_at is null then ${movedMs} else o.forward_ms end`
   return sql`
     owed as materialized (
@@ -139,7 +142,7 @@ export function settled(sql: Sql, lengthen: (payment: Payment) => Part): Part {
     ),
     settled as (
       update placements p
-      set ${lengthen({ newEnd, lengthenedMs, renewedAt: sql`o.renewed_at` })}
+      set ${lengthen({ newEnd, lengthenedMs, renewedAt })}
       from judged j
       cross join free o
       where ${foundBy(sql, sql`p.run_id`, sql`o.run_id`)} and not ${isPaid(sql, at, sql`j.now_is`)}
@@ -151,7 +154,8 @@ export function settled(sql: Sql, lengthen: (payment: Payment) => Part): Part {
       from judged j
       cross join owed o
       where o.run_id not in (select run_id from free)
-        and o.gap_at < least(j.at, now())
+        -- Later ones cannot be of now: the clock was ahead.
+        and (o.gap_at < least(j.at, now()) or o.gap_at > j.now_is + interval '1 minute')
         and not exists (
           select from placements p
           where p.run_id = o.run_id and p.epoch = o.epoch and not ${isPaid(sql, at, sql`j.now_is`)}

@@ -168,7 +168,7 @@ test('a folder that was moved is not welcomed while what its agent executed else
     // A pulse that passed over it has not lengthened its lease yet.
     await c.db`
       insert into lengthenings_owed (run_id, epoch, gap_at, touched_at, forward_ms)
-      select run_id, epoch, now(), renewed_at, 0
+      select run_id, epoch, now(), renewed_at, 60_000
       from placements
       where run_id = ${offer.run}`
     await mustWait(agent, { instance: moved })

@@ -10,7 +10,7 @@ import * as journal from '../../engine/store/journal.ts'
 import { accept, overdue, recheck, unlocked } from '../../engine/store/placements.ts'
 import { pulse } from '../../engine/store/pulse.ts'
 import { claimPairs, claimPlain } from '../../engine/store/claim.ts'
-import { beat, renewHeld } from '../../engine/store/leases.ts'
+import { beat, renew, renewHeld } from '../../engine/store/leases.ts'
 import { findAll } from '../../runs/store.ts'
 import * as runs from '../../engine/store/runs.ts'
 import { append } from '../../engine/store/append.ts'
@@ -49,7 +49,8 @@ const ACTS: Readonly<Record<string, Act>> = {
   accept: (db) => accept(db, [{ runId, runnerId, epoch: 1, leaseMs: 1000 }]),
   beat: async (db) => {
     const beats = [{ runnerId, holds: [[runId, 1]] as const, leaseMs: 1000 }]
-    for (const waits of [false, true]) await beat(db, beats, { waits })
+    await beat(db, beats)
+    await db.begin((tx) => renew(tx, beats))
     await renewHeld(db, beats)
   },
   'append events and entries': (db) =>

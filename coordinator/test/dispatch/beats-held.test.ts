@@ -93,6 +93,38 @@ test('a renewal by a clock that was ahead lasts for its length from when that is
   about((await remaining(one)).leaseMs, LEASE_MS)
 })
 
+test('so it does when the pulse that notices it has not seen that renewal', async () => {
+  const one = await time.held()
+  await moveClock(c.db, 30 * MINUTE)
+  const free = await holdPlacements(c, [one.offer.run])
+  await beat(one, one)
+  await moveClock(c.db, -30 * MINUTE)
+  await free()
+  // As a pulse without a gap finds it.
+  await c.db`update pulse set at = shifted.now()`
+  await (
+    await time.aCoordinatorAmong({ amnestyMs: 0 })
+  )()
+  about((await remaining(one)).leaseMs, LEASE_MS)
+  assert.deepEqual(await owedTo(c.db), [])
+})
+
+test('what is noted by a clock that was ahead for a placement that is gone is forgotten', async () => {
+  const one = await time.held()
+  await moveClock(c.db, 30 * MINUTE)
+  const free = await holdPlacements(
+    c,
+    [one.offer.run],
+    (tx) => tx`update placements set epoch = epoch + 1 where run_id = ${one.offer.run}`,
+  )
+  await beat(one, one)
+  await moveClock(c.db, -30 * MINUTE)
+  await free()
+  await pulse()
+  await pass(2 * SWEEP_MS)
+  assert.deepEqual(await owedTo(c.db), [])
+})
+
 test('a heartbeat that could be written later needs no note any more', async () => {
   const one = await time.held()
   const free = await holdPlacements(c, [one.offer.run])
@@ -118,6 +150,29 @@ test('a placement that was taken away meanwhile is owed nothing, as the next hea
   await pass(2 * SWEEP_MS)
   assert.deepEqual(await owedTo(c.db), [])
   assert.deepEqual((await beat(one, one)).stale, [placementOf(one.offer)])
+})
+
+test('an agent may name a run twice whose placement somebody holds', async () => {
+  const one = await time.held()
+  const free = await holdPlacements(c, [one.offer.run])
+  assert.deepEqual((await beat(one, one, one)).stale, [])
+  await free()
+  await pulse()
+  assert.deepEqual(await owedTo(c.db), [])
+})
+
+test('an agent that was started again is let in, though somebody holds what it does not know any more', async () => {
+  const one = await time.held()
+  await aRun(c, { workflow: 'any' })
+  const other = { offer: await takeNext(one.agent, one.link) }
+  await pass(MINUTE)
+  const free = await holdPlacements(c, [one.offer.run])
+  one.link.close()
+  await one.agent.connect([placementOf(other.offer)])
+  about((await remaining(other)).leaseMs, LEASE_MS)
+  await pass(LEASE_MS)
+  assert.ok((await time.late()).includes(one.offer.run), 'lost with its lease at the latest')
+  await free()
 })
 
 test('an agent hears of a cancellation though somebody holds the placement', async () => {

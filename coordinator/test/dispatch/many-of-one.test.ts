@@ -40,8 +40,6 @@ test('accepting some of many runs of an agent', async () => {
 
 test('a heartbeat that names some of many runs of an agent', async () => {
   const holds = asked.map((run): [string, number] => [run, 1])
-  const { read } = await rowsRead(database.db, 'placements', (db) =>
-    beat(db, [{ runnerId, holds, leaseMs: 75_000 }], { waits: false }),
-  )
+  const { read } = await rowsRead(database.db, 'placements', (db) => beat(db, [{ runnerId, holds, leaseMs: 75_000 }]))
   assert.ok(read <= READS * ASKED, `${read} rows were read`)
 })

@@ -143,7 +143,7 @@ test('what came and went while an old snapshot is held is passed over by nobody'
       'entering later': (sql) => sql.begin((tx) => timers.enterLater(tx, [{ id: runId, inMs: 1000 }])),
       'a wake': (sql) => sql.begin(async (tx) => void (await runs.enterAsResume(tx, []))),
       'an acceptance': (sql) => accept(sql, [{ runId, runnerId: other, epoch: 1, leaseMs: 1000 }]),
-      'a heartbeat': (sql) => beat(sql, [{ runnerId: other, holds: [[runId, 1]], leaseMs: 1000 }], { waits: true }),
+      'a heartbeat': (sql) => beat(sql, [{ runnerId: other, holds: [[runId, 1]], leaseMs: 1000 }]),
       'an ending': (sql) => sql.begin(async (tx) => void (await runs.release(tx, []))),
       'a first in line': (sql) => sql.begin(async (tx) => void (await concurrency.requeue(tx, [runId]))),
       'a last in line': (sql) => sql.begin(async (tx) => void (await concurrency.wait(tx, [runId]))),

@@ -85,7 +85,6 @@ test('a heartbeat renews what its runner has of what it names', async (t) => {
     const rows = await beat(
       database.db,
       RUNNERS.map((by) => ({ runnerId: owner[by], holds: named(by), leaseMs: LEASE_MS[by] })),
-      { waits: false },
     )
     assert.deepEqual(new Set(rows.map(({ runnerId }) => runnerId)), new Set(RUNNERS.map((by) => owner[by])))
     const answers = new Map(rows.map((row) => [row.runId, row]))

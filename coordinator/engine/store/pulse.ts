@@ -104,6 +104,8 @@ function gap(db: Db, { own, limitMs, toleranceMs, floorMs }: PulseTerms): Part {
     locked as materialized (
       select at, gaps, gap_at, series_at
       from pulse
+      -- It has one row. The planner, which takes it for large until there are statistics, is to know that.
+      limit 1
       for update
     ),
     -- Once the row is ours, or the time would be that of before the wait for it.

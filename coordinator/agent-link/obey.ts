@@ -10,8 +10,8 @@ import { createAnswers } from './answers.ts'
 import { createLine, type Line } from './backlog.ts'
 import { TRY_AGAIN } from './close-codes.ts'
 import { createReminder, createRetelling } from './reminder.ts'
+import { createSelfNotes } from './self-notes.ts'
 import type { Session, SessionNeeds } from './session.ts'
-import * as store from './store.ts'
 
 /** What an agent says once it was let in. */
 export type Said = Exclude<AgentFrame, { t: 'hello' }>
@@ -26,6 +26,7 @@ export interface Talk {
   /** Runs heartbeats only: nothing else may hold up a lease. */
   beatByBeat: Line
   answer: ReturnType<typeof createAnswers>
+  noteSelf: ReturnType<typeof createSelfNotes>
   retold: ReturnType<typeof createRetelling>
   remind: () => Promise<void>
   failed: (error: unknown) => void
@@ -40,6 +41,7 @@ export function createTalk(session: Session, failed: (error: unknown) => void): 
     renewals: createLine(() => session.isOver),
     beatByBeat: createLine(() => session.isOver),
     answer: createAnswers(tell),
+    noteSelf: createSelfNotes(session),
     retold: createRetelling(() => oneByOne(() => tellRefusals(deps, runner.id))),
     remind: createReminder(session),
     failed,
@@ -70,19 +72,19 @@ export function obey(talk: Talk, frame: Said): Promise<void> {
 }
 
 async function beat(talk: Talk, frame: Extract<Said, { t: 'heartbeat' }>): Promise<void> {
-  const { deps, runner, connection, terms, tell } = talk.session
-  const { n, holds, slots, facts, fenceMs } = frame
+  const { deps, runner, terms, tell } = talk.session
+  const { n, holds, fenceMs } = frame
   const { leaseMs, news } = await terms.renew(fenceMs)
-  const [{ intake, ...orders }] = await Promise.all([
+  const [{ intake, ...orders }, hasChanged] = await Promise.all([
     deps.beats.add({ runnerId: runner.id, orgId: runner.orgId, holds, leaseMs }),
-    (slots !== undefined || facts) && store.noteFacts(deps.db, { id: runner.id, connection }, { slots, facts }),
+    talk.noteSelf(frame),
   ])
   // The word of it was lost on its way.
   if (intake?.state === 'revoked') return deps.sockets.refuse(runner.id, 'REVOKED', REVOKED_MESSAGE)
   const now = Date.now()
   tell({ t: 'beat', n, ...orders, ...(news && { settings: news }), ...(intake && { intake }), now })
   // What it can do now may fit to what waits.
-  if (facts || slots !== undefined) deps.dispatchers.poke(runner.poolId)
+  if (hasChanged) deps.dispatchers.poke(runner.poolId)
   if (holds.length > 0) void talk.remind().catch(talk.failed)
 }
 

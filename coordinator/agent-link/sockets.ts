@@ -32,6 +32,8 @@ export interface Sockets {
   readonly greetings: Greetings
   /** Seats for renewing tokens: one of an org. */
   readonly renewals: Seats
+  /** What agents say of themselves is being stored. */
+  readonly selfNotes: Seats
   /** What they accept. */
   readonly accepting: Accepting
   /** Their words that they are being stopped. */
@@ -96,6 +98,7 @@ export function createSockets(log: Log): Sockets {
     greetings: createGreetings(),
     accepting: createAccepting(),
     renewals: createSeats({ org: 1, all: 4 }),
+    selfNotes: createSeats({ org: 1, all: 2 }),
     wakes: createRounds(createSeats({ org: 2, all: 6 })),
     cancels: createRounds(createSeats({ org: 1, all: 3 })),
     frames: createFrameQueues(pace),

@@ -76,7 +76,7 @@ export class JournalSplitter {
   }
 
   end(): RecordedJournal {
-    if (!this.#hasBegun || this.#depth !== 0) throw unreadable()
+    if (!this.#hasBegun || this.#depth !== 0) throw new UnreadableJournal()
     this.#endMessage()
     return { messages: this.#messages, completed: this.#completed }
   }
@@ -87,7 +87,7 @@ export class JournalSplitter {
       this.#isInString = true
       this.#stringAt = this.#factsBytes
     } else if (OPENS.includes(byte)) {
-      if (this.#depth === 0 && (this.#hasBegun || byte !== OPENS[0])) throw unreadable()
+      if (this.#depth === 0 && (this.#hasBegun || byte !== OPENS[0])) throw new UnreadableJournal()
       this.#hasBegun = true
       this.#depth += 1
       if (this.#depth === 2 && this.#parts.length > 0) this.#add(COMMA)
@@ -96,7 +96,7 @@ export class JournalSplitter {
       this.#depth -= 1
       return false
     }
-    if (this.#depth < 2 && byte > SPACE && byte !== COMMA[0]) throw unreadable()
+    if (this.#depth < 2 && byte > SPACE && byte !== COMMA[0]) throw new UnreadableJournal()
     return false
   }
 
@@ -111,7 +111,7 @@ export class JournalSplitter {
     if (this.#isInString && bytes > LONG_BYTES) return
     // It has ended just now, and was long.
     if (byte === QUOTE && !this.#isInString && bytes > LONG_BYTES) this.#factsBytes = this.#stringAt + 1
-    if (this.#factsBytes === FACTS_BYTES) throw unreadable()
+    if (this.#factsBytes === FACTS_BYTES) throw new UnreadableJournal()
     this.#facts[this.#factsBytes++] = byte
   }
 
@@ -138,4 +138,10 @@ export class JournalSplitter {
   }
 }
 
-const unreadable = () => new Error('the journal that the coordinator gave is no list of records')
+/** Asked for again it is the same. */
+export class UnreadableJournal extends Error {
+  constructor() {
+    super('the journal that the coordinator gave is no list of records')
+    this.name = 'UnreadableJournal'
+  }
+}

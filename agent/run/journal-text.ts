@@ -6,7 +6,7 @@ import { JournalSplitter, NO_JOURNAL, type RecordedJournal, UnreadableJournal } 
 
 /** For answers without a byte of it. */
 const DEADLINE_MS = 60_000
-/** So often it may end in the middle, after however long: the coordinator cuts what its readers of an org leave behind. */
+/** So often it may end in the middle, after however long: the coordinator cuts what readers of an org leave behind. */
 const MOST_CUTS = 5
 const BACKOFF = { firstMs: 100, capMs: 5_000 }
 /** What will not change by asking again: the run is somebody else's by now, or over. */

@@ -40,8 +40,8 @@ export const runnerSurface = (deps: RunnerSurfaceNeeds): HandlersFor<'runnerSurf
     return new PiecesAnswer(pieces, 'application/gzip', { bytes })
   },
 
-  journal: async ({ input, runner }) => {
-    const { pieces, cut } = await journalFor(deps, runner, input)
+  journal: async ({ input, runner, gone }) => {
+    const { pieces, cut } = await journalFor(deps, runner, { ...input, gone })
     return new PiecesAnswer(pieces, 'application/json', { cut })
   },
 

@@ -62,7 +62,7 @@ test('what was forgotten takes no room of the next attempt', async () => {
   const full = async (numbers: number[]) => {
     const first = await begun('fresh')
     await link.report(first, 2, stepped(1, 'paid'))
-    await c.db`update runs set entries = 24_999, journal_chars = ${MOST_CHARS - 1} where id = ${first.run}`
+    await c.db`update runs set entries = ${24_999}, journal_chars = ${MOST_CHARS - 1} where id = ${first.run}`
     await link.report(first, 3, end(killed(), 1))
     const second = await next(first.run)
     assert.deepEqual([second.journal.entries, second.journal.forgotten], [24_999, 24_999])

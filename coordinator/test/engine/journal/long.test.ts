@@ -5,9 +5,11 @@ import { inlineJournals, journalFor } from '../../../engine/commit/read-journal.
 import { recordsOf } from '../../../engine/store/journal.ts'
 import { createUnreadBytes, type UnreadBytes } from '../../../limits/unread-bytes.ts'
 import { anAgent, type Link, start, type TestAgent } from '../../_kit/agent.ts'
+import { countBlocked } from '../../_kit/blocked.ts'
 import { aCoordinator, type TestCoordinator } from '../../_kit/coordinator.ts'
 import { identity, said, sleeps, stepped } from '../../_kit/journal.ts'
 import { journalCrew } from '../../_kit/journal-crew.ts'
+import { untilPolled } from '../../_kit/until.ts'
 import { aWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -95,6 +97,25 @@ test('who reads a journal slowly keeps no other of the org from its turn', async
   for (const { pieces } of slow) assert.equal((await pieces.next()).done, false)
   assert.equal((JSON.parse(await textOf(await read())) as unknown[]).length, 8)
   for (const { pieces } of slow) await pieces.return()
+})
+
+test('of a journal nothing is read for who has gone before its turn', async () => {
+  const offer = await aLongJournal()
+  const runner = { id: agent.id, orgId: c.orgId } as RunnerIdentity
+  const gone = new AbortController()
+  const read = () => journalFor(c.deps, runner, { run: offer.run, epoch: offer.epoch, gone: gone.signal })
+  const { pieces } = await read()
+  const { begun } = await c.db.begin(async (tx) => {
+    // Whoever has a seat waits for this table, and those behind wait for a seat.
+    await tx`lock table journal in access exclusive mode`
+    const begun = [await read(), await read()].map((reader) => reader.pieces.next())
+    await untilPolled('both seats to be taken', async () => (await countBlocked(c.db, '%from journal%')) === 2)
+    const next = pieces.next()
+    gone.abort()
+    assert.deepEqual(await next, { done: true, value: undefined })
+    return { begun }
+  })
+  await Promise.all(begun)
 })
 
 test('over the limit of unread bytes the reader of a journal who has waited longest is cut', async () => {

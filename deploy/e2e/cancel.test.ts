@@ -13,7 +13,8 @@ test('a program that listens to its signal puts things in order and is cancelled
   const id = await trigger(client, 'listens', { tag: 'a' })
   await hasSaid(client, id, 'log.stdout', 'begun a')
   const { run: asked } = await client.runs.cancel({ run: id, reason: 'enough' })
-  assert.equal(asked.status, 'cancelling')
+  // On a busy machine it has ended before the answer is made.
+  assert.match(asked.status, /^cancel(ling|led)$/)
   const run = await ended(client, id)
   assert.equal(run.status, 'cancelled')
   const events = await wholeLog(client, id)

@@ -41,7 +41,7 @@ export function createTalk(session: Session, failed: (error: unknown) => void): 
     renewals: createLine(() => session.isOver),
     beatByBeat: createLine(() => session.isOver),
     answer: createAnswers(tell),
-    noteSelf: createSelfNotes(session),
+    noteSelf: createSelfNotes(session, failed),
     retold: createRetelling(() => oneByOne(() => tellRefusals(deps, runner.id))),
     remind: createReminder(session),
     failed,
@@ -75,16 +75,12 @@ async function beat(talk: Talk, frame: Extract<Said, { t: 'heartbeat' }>): Promi
   const { deps, runner, terms, tell } = talk.session
   const { n, holds, fenceMs } = frame
   const { leaseMs, news } = await terms.renew(fenceMs)
-  const [{ intake, ...orders }, hasChanged] = await Promise.all([
-    deps.beats.add({ runnerId: runner.id, orgId: runner.orgId, holds, leaseMs }),
-    talk.noteSelf(frame),
-  ])
+  const { intake, ...orders } = await deps.beats.add({ runnerId: runner.id, orgId: runner.orgId, holds, leaseMs })
   // The word of it was lost on its way.
   if (intake?.state === 'revoked') return deps.sockets.refuse(runner.id, 'REVOKED', REVOKED_MESSAGE)
   const now = Date.now()
   tell({ t: 'beat', n, ...orders, ...(news && { settings: news }), ...(intake && { intake }), now })
-  // What it can do now may fit to what waits.
-  if (hasChanged) deps.dispatchers.poke(runner.poolId)
+  talk.noteSelf(frame)
   if (holds.length > 0) void talk.remind().catch(talk.failed)
 }
 

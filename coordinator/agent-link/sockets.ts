@@ -32,7 +32,7 @@ export interface Sockets {
   readonly greetings: Greetings
   /** Seats for renewing tokens: one of an org. */
   readonly renewals: Seats
-  /** What agents say of themselves is being stored. */
+  /** Seats for storing what agents say of themselves: one of an org, two of all. */
   readonly selfNotes: Seats
   /** What they accept. */
   readonly accepting: Accepting

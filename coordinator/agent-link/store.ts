@@ -137,7 +137,7 @@ export async function enter(
   return row
 }
 
-/** Its lease is not over, or a pulse has not lengthened it yet. */
+/** Its lease is not over, with what is noted beside the placement: see `lengthenings_owed`. */
 const mayGoOn = (db: Sql) => db`(
   p.lease_expires_at > now()
   or exists (
@@ -188,17 +188,26 @@ export async function lowerFence(db: Db, id: RunnerId, { from, to }: { from: num
 
 /**
  * What has changed about an agent since its hello. A heartbeat that comes late over a connection given up meanwhile
- * leaves alone what a later hello said.
+ * leaves alone what a later hello said. Answers false when nothing was written: that, or somebody holds the row.
  */
 export async function noteFacts(
   db: Db,
   { id, connection }: { id: RunnerId; connection: number },
   { slots, facts }: Pick<Partial<Hello>, 'slots' | 'facts'>,
-): Promise<void> {
-  await db`
-    update runners
-    set ${facts ? factColumns(db, facts) : db``} slots = coalesce(${slots ?? null}, slots)
-    where id = ${id} and connection = ${connection}`
+): Promise<boolean> {
+  const rows = await db`
+    with free as materialized (
+      select id
+      from runners
+      where id = ${id} and connection = ${connection}
+      for no key update skip locked
+    )
+    update runners r
+    set ${facts ? factColumns(db, facts) : db``} slots = coalesce(${slots ?? null}, r.slots)
+    from free
+    where r.id = free.id
+    returning r.id`
+  return rows.length > 0
 }
 
 /** Answers when one was refused the last time before, if that is less than a minute ago. */

@@ -30,8 +30,8 @@ export interface Call<I> {
   requestId: string
   /** Aborts when the client has gone. */
   gone: AbortSignal
-  /** The client has gone: the same, looked at once. */
-  get hasLeft(): boolean
+  /** Throws when the client has gone, and nobody would read the answer. Our own stop is no reason for it. */
+  assertConnected(): void
   /** A request header by its lower-case name. */
   header(name: string): string | undefined
   /** Address of the other end of the connection, which may be a proxy. */

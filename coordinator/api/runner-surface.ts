@@ -40,8 +40,9 @@ export const runnerSurface = (deps: RunnerSurfaceNeeds): HandlersFor<'runnerSurf
     return new PiecesAnswer(pieces, 'application/gzip', { bytes })
   },
 
-  journal: async ({ input, runner, gone }) => {
-    const { pieces, cut } = await journalFor(deps, runner, { ...input, gone })
+  journal: async (call) => {
+    const assertConnected = () => call.assertConnected()
+    const { pieces, cut } = await journalFor(deps, call.runner, { ...call.input, assertConnected })
     return new PiecesAnswer(pieces, 'application/json', { cut })
   },
 

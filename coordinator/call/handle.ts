@@ -1,6 +1,5 @@
 import type { Call } from '../api/call.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
-import { ClientGone } from './body.ts'
 import type { Plan } from './plan.ts'
 
 /** Where an org takes turns with itself and others. */
@@ -14,7 +13,7 @@ export function handle(plan: Plan, call: Call<never>, { turns, orgId }: { turns:
   const kind = plan.pauses && isPause(plan, call.input) ? 'orgStops' : plan.turns
   if (!kind) return plan.handle(call)
   return turns[kind].run(orgId, call, () => {
-    if (plan.row.method === 'GET' && call.hasLeft) throw new ClientGone()
+    if (plan.row.method === 'GET') call.assertConnected()
     return plan.handle(call)
   })
 }

@@ -179,6 +179,7 @@ function askingOf(call: RequestCall, own: Pick<Asking, 'deps' | 'caller' | 'byte
     peer: call.peer,
     base: call.base,
     stay: () => call.stay(),
+    assertConnected: () => call.assertConnected(),
     get gone() {
       return call.gone
     },

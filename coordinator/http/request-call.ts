@@ -1,3 +1,4 @@
+import { ClientGone } from '../call/body.ts'
 import type { Acting, Actor, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { Call, RawRequest } from '../api/call.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
@@ -52,8 +53,8 @@ export class RequestCall implements Call<unknown>, Open {
     return gone.signal
   }
 
-  get hasLeft(): boolean {
-    return this.#parts.response.completed
+  assertConnected(): void {
+    if (this.#parts.response.completed) throw new ClientGone()
   }
 
   end(): void {

@@ -21,6 +21,8 @@ export interface Asking {
   stay(): Promise<void>
   /** Made on demand: it aborts when the client has gone, or the server stops. */
   get gone(): AbortSignal
+  /** Throws when the client has gone. */
+  assertConnected(): void
 }
 
 /** The call that a handler sees when a tool stands in front of it. */
@@ -41,8 +43,8 @@ export class ToolCall implements Call<unknown> {
     return this.#asking.gone
   }
 
-  get hasLeft(): boolean {
-    return this.gone.aborted
+  assertConnected(): void {
+    this.#asking.assertConnected()
   }
 
   stay(): Promise<void> {

@@ -76,7 +76,8 @@ export class JournalSplitter {
   }
 
   end(): RecordedJournal {
-    if (!this.#hasBegun || this.#depth !== 0) throw new UnreadableJournal()
+    if (this.#depth < 0) throw new UnreadableJournal()
+    if (!this.#hasBegun || this.#depth > 0) throw new Error('the journal has ended in the middle')
     this.#endMessage()
     return { messages: this.#messages, completed: this.#completed }
   }

@@ -37,7 +37,7 @@ interface SentJournal {
 export async function journalFor(
   deps: { db: Db; unread: UnreadBytes },
   runner: RunnerIdentity,
-  { run: runId, epoch, gone }: { run: RunId; epoch: number; gone?: AbortSignal },
+  { run: runId, epoch, assertConnected }: { run: RunId; epoch: number; assertConnected?: () => void },
 ): Promise<SentJournal> {
   const placed = await store.placedRun(deps.db, runner.orgId, runId)
   if (!placed) throw new Fault('NOT_FOUND', { run: runId })
@@ -45,7 +45,7 @@ export async function journalFor(
     throw new Fault('STALE_PLACEMENT', { run: runId, epoch })
   const cutting = new AbortController()
   const hold = (bytes: number) => deps.unread.hold(runner.orgId, bytes, () => cutting.abort())
-  const pages = pagesOf(deps.db, { ...placed, runId }, { orgId: runner.orgId, gone })
+  const pages = pagesOf(deps.db, { ...placed, runId }, { orgId: runner.orgId, assertConnected })
   return { pieces: piecesOf(pages, hold), cut: cutting.signal }
 }
 
@@ -70,21 +70,20 @@ async function* piecesOf(
 async function* pagesOf(
   db: Db,
   run: { runId: RunId; attempt: number; forgottenEntries: number },
-  { orgId, gone }: { orgId: string; gone: AbortSignal | undefined },
+  { orgId, assertConnected }: { orgId: string; assertConnected: (() => void) | undefined },
 ): AsyncGenerator<Buffer, void, void> {
   const since = performance.now()
-  // Between its pages a slow reader keeps no other from its turn. One that has gone gets no page: undefined.
+  // Between its pages a slow reader keeps no other from its turn. For one that has gone nothing is read.
   const inTurn = async <T>(read: () => Promise<T>) => {
-    const leave = await seats.takeInTime(orgId, LONGEST_MS, 1, gone)
-    if (!leave && !gone?.aborted) throw tooSlow()
+    const leave = await seats.take(orgId)
     try {
-      return await (leave && read())
+      assertConnected?.()
+      return await read()
     } finally {
-      leave?.()
+      leave()
     }
   }
   const last = await inTurn(() => store.lastCompletion(db, run.runId))
-  if (last === undefined) return
   let before = '['
   for (let n = run.forgottenEntries; ;) {
     const after = { n, last }
@@ -93,13 +92,10 @@ async function* pagesOf(
     n = page.n
     yield page.bytes
     before = ','
-    if (performance.now() - since > LONGEST_MS) throw tooSlow()
+    if (performance.now() - since > LONGEST_MS) throw new Error('the reader of a journal took too long')
   }
-  if (gone?.aborted) return
   yield Buffer.from(before === '[' ? '[]' : ']')
 }
-
-const tooSlow = () => new Error('the reader of a journal took too long')
 
 /** Nothing of the records is kept: they take as much again. */
 function printed(records: readonly JournalRecord[], before: string): { n: number; bytes: Buffer } | undefined {

@@ -15,7 +15,10 @@ const SLOW_MS = 1100
 async function calledAfter(waitMs: number): Promise<{ made: number; failure: unknown }> {
   let made = 0
   const plan: Partial<Plan> = { row: { method: 'GET' } as Plan['row'], turns: 'orgReads', handle: () => ++made }
-  const call: Partial<Call<never>> = { hasLeft: false, stay: () => Promise.reject(new Fault('UNAUTHENTICATED')) }
+  const call: Partial<Call<never>> = {
+    assertConnected: () => {},
+    stay: () => Promise.reject(new Fault('UNAUTHENTICATED')),
+  }
   const orgReads = createOrgTurns({ ...READS, seats: { org: 1, all: 1 } })
   const before = orgReads.run('org_acme', noCredential, () => pause(waitMs))
   const handled = handle(plan as Plan, call as Call<never>, { turns: { orgReads } as Turns, orgId: 'org_acme' })
@@ -25,6 +28,25 @@ async function calledAfter(waitMs: number): Promise<{ made: number; failure: unk
 
 test('who loses the credential while others of the org have their turns is refused, and nothing is done', async () => {
   assert.deepEqual(await calledAfter(SLOW_MS), { made: 0, failure: 'UNAUTHENTICATED' })
+})
+
+test('nothing is read for who has gone before its turn, and what changes something is done', async () => {
+  const assertConnected = () => {
+    throw new Error('gone')
+  }
+  const turns = { orgReads: createOrgTurns(READS) } as Turns
+  const made: string[] = []
+  const handled = (method: Plan['row']['method']) => {
+    const plan: Partial<Plan> = {
+      row: { method } as Plan['row'],
+      turns: 'orgReads',
+      handle: () => made.push(method),
+    }
+    return handle(plan as Plan, { assertConnected } as unknown as Call<never>, { turns, orgId: 'org_acme' })
+  }
+  await assert.rejects(async () => handled('GET'), /gone/)
+  await handled('POST')
+  assert.deepEqual(made, ['POST'])
 })
 
 test('whose turn comes at once is not looked up again', async () => {

@@ -24,6 +24,7 @@ const asking = (orgId: OrgId): Asking => ({
   wait: () => () => {},
   stay: () => Promise.resolve(),
   gone: new AbortController().signal,
+  assertConnected: () => {},
 })
 
 test('a tool that does not come to its end is answered in time, and the model told to look first', async () => {

@@ -18,6 +18,7 @@ async function answerTo(tools: Surface['tools'], times: number, stay = () => Pro
   const mcp = createMcp({ surface: surface as Surface, version: '1', log })
   const asking: Partial<Asking> = {
     gone: new AbortController().signal,
+    assertConnected: () => {},
     stay,
     deps: { log, config: { strict: true } } as Asking['deps'],
   }

@@ -88,6 +88,7 @@ function over(surface: Partial<Surface>) {
   const log = createLog({ part: 'test' }, 'error')
   const asking: Partial<Asking> = {
     gone: new AbortController().signal,
+    assertConnected: () => {},
     stay: () => Promise.resolve(),
     deps: { log, config: { strict: true } } as Asking['deps'],
   }

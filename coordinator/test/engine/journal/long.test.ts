@@ -102,19 +102,22 @@ test('who reads a journal slowly keeps no other of the org from its turn', async
 test('of a journal nothing is read for who has gone before its turn', async () => {
   const offer = await aLongJournal()
   const runner = { id: agent.id, orgId: c.orgId } as RunnerIdentity
-  const gone = new AbortController()
-  const read = () => journalFor(c.deps, runner, { run: offer.run, epoch: offer.epoch, gone: gone.signal })
-  const { pieces } = await read()
-  const { begun } = await c.db.begin(async (tx) => {
+  const of = { run: offer.run, epoch: offer.epoch }
+  const assertConnected = () => {
+    throw new Error('it has gone')
+  }
+  const { pieces } = await journalFor(c.deps, runner, { ...of, assertConnected })
+  const { begun, next } = await c.db.begin(async (tx) => {
     // Whoever has a seat waits for this table, and those behind wait for a seat.
     await tx`lock table journal in access exclusive mode`
-    const begun = [await read(), await read()].map((reader) => reader.pieces.next())
+    const others = [await journalFor(c.deps, runner, of), await journalFor(c.deps, runner, of)]
+    const begun = others.map((reader) => reader.pieces.next())
     await untilPolled('both seats to be taken', async () => (await countBlocked(c.db, '%from journal%')) === 2)
     const next = pieces.next()
-    gone.abort()
-    assert.deepEqual(await next, { done: true, value: undefined })
-    return { begun }
+    next.catch(() => {})
+    return { begun, next }
   })
+  await assert.rejects(next, /it has gone/)
   await Promise.all(begun)
 })
 

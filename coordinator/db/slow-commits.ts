@@ -18,7 +18,7 @@ export interface SlowCommits {
 }
 
 /** A usual commit takes 5 ms, and 50 on a busy machine. */
-const LONG_MS = 300
+export const LONG_MS = 300
 /** Where all are slow it is the machine: only what takes so many times as long as usual is long. */
 const TIMES_USUAL = 4
 /** Weight of the last commit in what is usual. */

@@ -74,7 +74,7 @@ type JobDeps = BulkDeps & { log: Log }
 
 /** Executes jobs until the signal fires. A lost database ends graphile-worker's runner, so it is started again. */
 export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal): Promise<void> {
-  // What ended workers could not note as done is done again: at once, or when the database is back.
+  // What ended workers could not note as done is done again: at once, or before the next worker starts.
   const ended: string[] = []
   const freeEnded = async () => {
     if (ended.length > 0) await freeWorkers(pgPool, ended)

@@ -108,11 +108,11 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
                and (a.is_resume, a.priority, -a.position) > (q.is_resume, q.priority, -q.position)
            ) else 0 end as ahead,
            l.offered_at, o.run_id is not null as is_held,
-           -- It ignores null.
-           greatest(
+           -- It ignores null. An offer has no lease.
+           case when l.accepted_at is not null then greatest(
              l.lease_expires_at + coalesce(o.forward_ms, 0) * interval '1 millisecond',
              o.least_until
-           ) as lease_expires_at,
+           ) else l.lease_expires_at end as lease_expires_at,
            l.lengthened_ms::float8 as lengthened_ms, l.lengthened_at,
            l.refused_since,
            greatest(n.last_poll_at, n.last_heartbeat_at) as last_heard_at,

@@ -7,7 +7,8 @@ import type { RunTokens } from '../../runs/token.ts'
 import type { Sockets } from '../../agent-link/sockets.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import type { RunnerIdentity } from '../../actor.ts'
-import { type Db, isLockTimeout, isStatementTimeout } from '../../db/client.ts'
+import { type Db, isDeadlock, isLockTimeout, isStatementTimeout } from '../../db/client.ts'
+import { LONG_MS } from '../../db/slow-commits.ts'
 import type { AnnounceDeps } from './announce.ts'
 import { loseBehind } from './lose.ts'
 import type { LongEnds } from './long-ends.ts'
@@ -53,8 +54,11 @@ export async function commitBeats(deps: { db: Db; versions: Versions }, beats: l
   )
 }
 
-/** Most who hold a placement do so for some milliseconds, and many of them end it. */
-const HELD_MS = 250
+/**
+ * Most who hold a placement do so for some milliseconds, and many of them end it. Long for a commit, so that an org of
+ * which one is held commits alone from then on.
+ */
+const HELD_MS = LONG_MS + 100
 /** Of many that are held one after the other. */
 const ALL_HELD_MS = 2000
 
@@ -72,7 +76,7 @@ async function renewPassedOver(db: Db, beats: readonly leases.Beat[]): Promise<l
       return leases.renew(tx, beats)
     })
   } catch (error) {
-    if (!isLockTimeout(error) && !isStatementTimeout(error)) throw error
+    if (!isLockTimeout(error) && !isStatementTimeout(error) && !isDeadlock(error)) throw error
     return leases.renewHeld(db, beats)
   }
 }

@@ -47,16 +47,16 @@ export async function loseRuns(deps: LoseDeps, runIds: readonly string[], option
 export interface LosingBehind {
   orgId: OrgId
   runIds: readonly RunId[]
-  /** Called when each of them has had its turn. */
+  /** Called when each of them is lost; not when one could not be. */
   onEnd: () => Promise<void>
 }
 
-/** Of a run that somebody holds. An agent that connects waits for it once. */
-const HELD_MS = 2000
+/** An agent that connects waits so long for a run that somebody holds. */
+const PATIENCE_MS = 2000
 
 /**
- * The same for many runs: at once as many as fit into one transaction, and the others one piece after the other. Where
- * somebody holds one of the first, they come after that, each by itself.
+ * The same for many runs: at once as many as fit into one transaction, and the others one piece after the other. So are
+ * those of the first that somebody holds.
  */
 export async function loseBehind(
   deps: LoseDeps & { longEnds: LongEnds },
@@ -67,26 +67,42 @@ export async function loseBehind(
     light: [first = [], ...others],
     long,
   } = await lightAndLong(deps.db, runIds)
-  const limited = { ...options, lockMs: HELD_MS }
-  const held = await loseRuns(deps, first, limited).then(
-    () => [],
-    (error: unknown) => {
-      if (!isLockTimeout(error)) throw error
-      return first
-    },
-  )
+  const held = await loseFree(deps, first, options)
   const pieces = [...others, ...[...held, ...long].map((id) => [id])]
   let left = pieces.length
   if (left === 0) return onEnd()
+  let hasFailed = false
   const act = async (ids: RunId[]) => {
     try {
-      await loseRuns(deps, ids, limited)
+      await loseRuns(deps, ids, options)
+    } catch (error) {
+      // It is lost with its lease, or when the agent connects again.
+      hasFailed = true
+      throw error
     } finally {
-      // What failed is lost with its lease.
-      if (--left === 0) await onEnd()
+      if (--left === 0 && !hasFailed) await onEnd()
     }
   }
   for (const piece of pieces) deps.longEnds.add({ orgId, runIds: piece, act })
+}
+
+/** Loses those that nobody holds for long. Answers the others. */
+async function loseFree(deps: LoseDeps, runIds: readonly RunId[], options: LoseOptions): Promise<RunId[]> {
+  if (await loseInTime(deps, runIds, options)) return []
+  const free = await placements.unlocked(deps.db, runIds)
+  if (!(await loseInTime(deps, free, options))) return [...runIds]
+  const isFree = new Set(free)
+  return runIds.filter((id) => !isFree.has(id))
+}
+
+async function loseInTime(deps: LoseDeps, runIds: readonly RunId[], options: LoseOptions): Promise<boolean> {
+  try {
+    await loseRuns(deps, runIds, { ...options, lockMs: PATIENCE_MS })
+    return true
+  } catch (error) {
+    if (isLockTimeout(error)) return false
+    throw error
+  }
 }
 
 function tellLost({ log }: LoseDeps, run: Moving, { reason }: LoseOptions): void {

@@ -124,11 +124,13 @@ const ofRun = (sql: Sql): Fragment => sql`
 export function renewHeld(db: Db, beats: readonly Beat[]): Promise<RenewedRow[]> {
   return db<RenewedRow[]>`
     with theirs as materialized (
-      select p.run_id, p.epoch, p.runner_id, p.accepted_at is not null as is_accepted, ${touched(db)} as touched_at,
-             h.lease_ms
+      -- An agent may name one twice.
+      select distinct on (p.run_id) p.run_id, p.epoch, p.runner_id, p.accepted_at is not null as is_accepted,
+             ${touched(db)} as touched_at, h.lease_ms
       from ${named(db, beats)}
       join placements p on ${foundBy(db, db`p.run_id`, db`h.run_id`)}
       where ${onlyFilters(db, isTheirs(db))}
+      order by p.run_id
     ),
     ${renewalsOwed(db)}
     select t.runner_id, ${ofRun(db)}

@@ -80,8 +80,7 @@ export function renewalsOwed(sql: Sql): Part {
   return sql`
     renewals_owed as (
       insert into lengthenings_owed as o (run_id, epoch, gap_at, touched_at, forward_ms, least_until, renewed_at)
-      -- An agent may name one twice.
-      select distinct on (t.run_id) t.run_id, t.epoch, clock.is_now, t.touched_at, 0,
+      select t.run_id, t.epoch, clock.is_now, t.touched_at, 0,
              clock.is_now + t.lease_ms * interval '1 millisecond', clock.is_now
       from theirs t
       -- Once this has begun to read: what it sees of placements was there before.

@@ -10,11 +10,14 @@ export async function holdPlacements(
 ): Promise<() => Promise<void>> {
   const [isHeld, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const over = db.begin(async (tx) => {
+    // As long as the test likes, on however slow a machine.
+    await tx`set local idle_in_transaction_session_timeout = 0`
     await tx`select from placements where run_id = any(${runs}) order by run_id for update`
     isHeld.resolve()
     await end.promise
     await then(tx)
   })
+  over.catch(() => {})
   await isHeld.promise
   return async () => {
     end.resolve()

@@ -234,7 +234,7 @@ async function tellsTheRace(id: string, key: string, first: number): Promise<voi
   const run = await ended(durable.client(), id, 2 * DEADLINE_MS)
   assert.equal(run.status, 'completed', run.error?.message)
   const [raced] = (await outputOf(durable.client(), id)) as [{ winner: number; value: unknown }]
-  const expected = first === 0 ? { winner: 0, value: 'answer 0' } : { winner: 1, value: ['delayed', 'answer 0'] }
+  const expected = first === 0 ? { winner: 0, value: 'answer 0' } : { winner: 1, value: ['slept', 'answer 0'] }
   assert.deepEqual(raced, expected, id)
   const winners = notesOf(durable.folder(), key).flatMap(({ what, winner }) => (what === 'race' ? [winner] : []))
   assert.ok(winners.length > 0 && winners.every((winner) => winner === first), `${id}: ${winners.join(', ')}`)

@@ -159,6 +159,17 @@ test('over HTTP a reader of a journal who is cut gets no end', async (t) => {
   })
 })
 
+test('a coordinator that stops ends no journal in the middle as if it were whole', async () => {
+  const offer = await aLongJournal()
+  const other = await c.another()
+  const url = `${other.url}/runner/v1/journals/${offer.run}?epoch=${offer.epoch}`
+  const response = await fetch(url, { headers: { authorization: `Bearer ${await agent.token()}` } })
+  const stopped = other.stop()
+  const text = await response.text().catch(() => 'cut')
+  if (text !== 'cut') assert.equal((JSON.parse(text) as unknown[]).length, 8)
+  await stopped
+})
+
 async function textOf({ pieces }: Awaited<ReturnType<typeof journalFor>>): Promise<string> {
   const all = []
   for await (const piece of pieces) all.push(piece)

@@ -24,6 +24,8 @@ export function createSelfNotes(session: Session, failed: (error: unknown) => vo
     const leaveSeat = await deps.sockets.selfNotes.take(runner.orgId)
     const news = { ...wanted }
     const { connection } = session
+    // Should this fail, nobody knows what is there.
+    for (const key of KEYS) if (news[key] !== undefined) stored.delete(key)
     try {
       if (session.isOver || !(await store.noteFacts(deps.db, { id: runner.id, connection }, news))) return
     } finally {
@@ -41,10 +43,12 @@ export function createSelfNotes(session: Session, failed: (error: unknown) => vo
   return ({ slots, facts }) => {
     if (slots !== undefined) wanted.slots = slots
     if (facts) wanted.facts = facts
+    // What is under way may be another value than what was stored last.
+    if (isUnderWay) return
     for (const key of KEYS) {
       if (wanted[key] !== undefined && digest(wanted[key]) === stored.get(key)) delete wanted[key]
     }
-    if (isUnderWay || Object.keys(wanted).length === 0) return
+    if (Object.keys(wanted).length === 0) return
     isUnderWay = true
     void storeNews()
       .catch(failed)

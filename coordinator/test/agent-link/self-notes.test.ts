@@ -78,6 +78,28 @@ test('what they said before is not stored again', async () => {
   assert.equal((await notes()) - before, MANY)
 })
 
+test('what changes and changes back while it is being stored is stored as it is at last', async () => {
+  await beats(3)
+  await untilPolled('all to be stored', () => areAll(3))
+  await c.db.unsafe(`
+    create or replace function note() returns trigger language plpgsql as $$
+    begin
+      perform pg_sleep(0.5);
+      return new;
+    end $$`)
+  const [{ link }] = [crew[0]!]
+  for (const slots of [4, 3]) {
+    link.send({ t: 'heartbeat', n: slots, holds: [], slots })
+    await link.next('beat')
+    if (slots === 4) await untilPolled('it to be under way', async () => (await atOnce()) === 1)
+  }
+  await untilPolled('the first to be stored', async () => (await atOnce()) === 0)
+  await untilPolled('all to be as they were', async () => {
+    await link.heartbeat(9)
+    return areAll(3)
+  })
+})
+
 test('who holds the row of a runner holds up no heartbeat, and what it said is stored later', async () => {
   await c.db.begin(async (tx) => {
     await tx`select from runners where id = any(${ids()}) for update`

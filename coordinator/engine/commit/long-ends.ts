@@ -33,7 +33,7 @@ export interface LongEnds {
    * is logged, and followed by a rest.
    */
   add(end: LongEnd): void
-  /** Drops those that wait. Resolves when none is under way. */
+  /** Drops those that wait, and what is added from then on. Resolves when none is under way. */
   stop(): Promise<void>
 }
 
@@ -49,6 +49,7 @@ export function createLongEnds(log: Log, parentsOf: (ids: RunId[]) => Promise<Ru
   const newest = new Map<RunId, LongEnd>()
   let held: RunId[] = []
   let underWay: Promise<void> | undefined
+  let isStopped = false
 
   async function attempt(end: LongEnd): Promise<void> {
     const ids = end.runIds.filter((id) => newest.get(id) === end)
@@ -76,11 +77,13 @@ export function createLongEnds(log: Log, parentsOf: (ids: RunId[]) => Promise<Ru
     ids: () => [...newest.keys()],
     orgs: (least) => waiting.orgs(least) as OrgId[],
     add(end) {
+      if (isStopped) return
       for (const id of end.runIds) newest.set(id, end)
       waiting.add(end.orgId, end)
       underWay ??= work()
     },
     async stop() {
+      isStopped = true
       waiting.drain()
       newest.clear()
       await underWay

@@ -47,12 +47,15 @@ export async function loseRuns(deps: LoseDeps, runIds: readonly string[], option
 export interface LosingBehind {
   orgId: OrgId
   runIds: readonly RunId[]
-  /** Called when each of them is lost; not when one could not be. */
+  /** Called when each of them is lost, or could not be at the last try: it is lost with its lease then. */
   onEnd: () => Promise<void>
 }
 
 /** An agent that connects waits so long for a run that somebody holds. */
 const PATIENCE_MS = 2000
+
+/** What fails behind its hello is tried so often: each try may wait for a lock as long as any transaction. */
+const TRIES = 3
 
 /**
  * The same for many runs: at once as many as fit into one transaction, and the others one piece after the other. So are
@@ -71,19 +74,20 @@ export async function loseBehind(
   const pieces = [...others, ...[...held, ...long].map((id) => [id])]
   let left = pieces.length
   if (left === 0) return onEnd()
-  let hasFailed = false
-  const act = async (ids: RunId[]) => {
+  const add = (runIds: readonly RunId[], tries: number) =>
+    deps.longEnds.add({ orgId, runIds, act: (ids) => attempt(ids, tries) })
+  const attempt = async (ids: RunId[], tries: number) => {
     try {
       await loseRuns(deps, ids, options)
     } catch (error) {
-      // It is lost with its lease, or when the agent connects again.
-      hasFailed = true
+      // Else the next lease that ends would tell another reason, which counts for another limit.
+      if (tries < TRIES) add(ids, tries + 1)
+      else if (--left === 0) await onEnd()
       throw error
-    } finally {
-      if (--left === 0 && !hasFailed) await onEnd()
     }
+    if (--left === 0) await onEnd()
   }
-  for (const piece of pieces) deps.longEnds.add({ orgId, runIds: piece, act })
+  for (const piece of pieces) add(piece, 1)
 }
 
 /** Loses those that nobody holds for long. Answers the others. */

@@ -81,9 +81,22 @@ function assertPathPart(row: Route, name: string, value: unknown): void {
 async function send(base: Base, row: Route, args: Args, options: CallOptions): Promise<Response> {
   const { url, ...init } = requestOf(base, row, args, options.headers)
   // A followed redirect would turn a POST into a GET; the person is told the address instead.
-  const response = await (base.fetch ?? fetch)(url, { ...init, redirect: 'manual', signal: options.signal ?? null })
+  const once = () => (base.fetch ?? fetch)(url, { ...init, redirect: 'manual', signal: options.signal ?? null })
+  const response = await once().catch((error: unknown) => {
+    if (row.method !== 'GET' || !wasClosed(error)) throw error
+    return once()
+  })
   if (response.ok) return response
   throw refusal(response, await response.text())
+}
+
+/**
+ * The other side closed the connection before it answered: it had been idle for so long that the coordinator, or a
+ * proxy, closed it just as it was used again. What only reads is sent once more then, as browsers do.
+ */
+function wasClosed(error: unknown): boolean {
+  const code = ((error as Error).cause as { code?: unknown } | undefined)?.code
+  return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE'
 }
 
 /** The error that an answer outside 2xx stands for. */

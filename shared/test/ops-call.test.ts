@@ -121,6 +121,21 @@ test('nobody there: UNREACHABLE with the address', async () => {
   })
 })
 
+test('what only reads is sent once more when its connection is closed, and nothing else is', async () => {
+  const close = (request: IncomingMessage) => void request.socket.destroy()
+  answer = (request) => {
+    close(request)
+    answering(200, '{"runs":[],"nextCursor":null}')
+  }
+  await callOp({ url }, ops.runs.list, { org: 'acme' })
+  assert.equal(seen.length, 2)
+  answer = close
+  await assert.rejects(callOp({ url }, ops.runs.list, { org: 'acme' }), apiError({ status: 0, code: 'UNREACHABLE' }))
+  assert.equal(seen.length, 4)
+  await assert.rejects(callOp({ url }, ops.runs.cancel, { run: RUN }), apiError({ status: 0, code: 'UNREACHABLE' }))
+  assert.equal(seen.length, 5)
+})
+
 test('an answer that does not come is UNREACHABLE after the deadline', async () => {
   answer = () => {}
   const call = callOp({ url }, ops.service.ready, {}, { deadlineMs: 50 })

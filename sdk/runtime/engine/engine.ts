@@ -149,15 +149,16 @@ class JournalEngine implements Engine {
     if (this.#state === 'resting' && this.#entries.pending.has(completion.n)) this.#move('caughtUp')
   }
 
-  #adopted({ n, state, result }: JournalRecord): void {
+  #adopted(former: JournalRecord): void {
+    const { n, state, result } = former
     if (state === 'done') this.#inbox.add({ n, state, result: result ?? 'null' })
-    if (this.#inbox.has(n)) this.#makeReady(n)
+    if (this.#inbox.has(n)) this.#makeReady(n, former)
   }
 
   /** What nobody has asked for yet stays where it is until somebody does. */
-  #makeReady(n: number): void {
+  #makeReady(n: number, former?: JournalRecord): void {
     if (!this.#entries.pending.has(n)) return
-    this.#inbox.makeReady(n)
+    this.#inbox.makeReady(n, former)
     this.#turnSoon()
   }
 

@@ -1,11 +1,21 @@
-import type { Completion } from '@windlass/shared/wire/journal.ts'
+import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
+
+/** Of an entry that an earlier attempt has left. */
+type FormerResult = Pick<JournalRecord, 'attempt' | 'delivered' | 'completed'>
+
+/** What an earlier attempt was given comes before what came since, each in its order: else a race ends otherwise. */
+function comesBefore(a: FormerResult, b: FormerResult): boolean {
+  if (a.delivered === null || b.delivered === null)
+    return a.delivered !== b.delivered ? a.delivered !== null : (a.completed ?? Infinity) < (b.completed ?? Infinity)
+  return a.attempt === b.attempt ? a.delivered < b.delivered : a.attempt < b.attempt
+}
 
 /** Results that the program has not been given. Each is given once, whoever brings it how often. */
 export class Inbox {
   readonly #results = new Map<number, Completion>()
   readonly #given = new Set<number>()
   /** Those that the program can be given, in their order. */
-  readonly #ready: number[] = []
+  readonly #ready: { n: number; former?: FormerResult }[] = []
 
   /** The first result of an entry counts. False: there is one already. */
   add(completion: Completion): boolean {
@@ -28,8 +38,12 @@ export class Inbox {
     return this.#results.keys()
   }
 
-  makeReady(n: number): void {
-    this.#ready.push(n)
+  /** `former`: where a result stood that earlier attempts have left. Of such that are ready at once it is the order. */
+  makeReady(n: number, former?: FormerResult): void {
+    if (!former) return void this.#ready.push({ n })
+    // From the end: mostly they are asked for in that order, and there may be 25,000.
+    const before = this.#ready.findLastIndex((each) => !each.former || !comesBefore(former, each.former))
+    this.#ready.splice(before + 1, 0, { n, former })
   }
 
   hasReady(): boolean {
@@ -37,7 +51,7 @@ export class Inbox {
   }
 
   nextReady(): Completion | undefined {
-    return this.#results.get(this.#ready.shift() ?? 0)
+    return this.#results.get(this.#ready.shift()?.n ?? 0)
   }
 
   /** The program has it. */

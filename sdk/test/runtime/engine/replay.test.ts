@@ -1,23 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { callsOn, type Calls } from './calls.ts'
-import { execute, type End, type Tools } from './process.ts'
-import { aWorld, type World } from './world.ts'
-
-type Body = (calls: Calls, tools: Tools) => Promise<unknown>
-
-/** Until it is parked for the `parks`th time, or has ended. */
-async function until(parks: number, world: World, body: Body, replay = false): Promise<End> {
-  let left = parks
-  const evicts = () => {
-    left -= 1
-    return left === 0
-  }
-  return await execute({ program: (tools) => body(callsOn(tools), tools), world, replay, evicts })
-}
-
-const resume = (world: World, body: Body) => until(0, world, body, true)
-const soonest = () => aWorld(({ n }) => n)
+import { type Body, resume, soonest, until } from './bodies.ts'
+import { aWorld } from './world.ts'
 
 test('a race of two waits that are both there before the resume keeps its winner, 1,000 of 1,000', async () => {
   let firsts = 0
@@ -186,90 +170,6 @@ test('a step that waited inside of it and fails behind that has failed', async (
   assert.equal((await until(1, world, body)).how, 'evicted')
   world.completeNext()
   assert.deepEqual(await resume(world, body), { how: 'returned', value: 'too late' })
-})
-
-test('what crashed starts anew with what it has: results at once, waits as they are, failures never', async () => {
-  const executed: string[] = []
-  const body: Body = async ({ step, ask, call }) => {
-    await step('flaky', () => {
-      executed.push('flaky')
-      throw new Error('not now')
-    }).catch(() => {})
-    await step('pay', () => executed.push('pay'))
-    return [await call('child', 1), await ask('sure?')]
-  }
-  const world = soonest()
-  assert.equal((await until(2, world, body)).how, 'evicted')
-  world.attempt = 2
-  const end = await until(0, world, body)
-  assert.equal(end.how, 'returned')
-  assert.deepEqual(executed, ['flaky', 'pay', 'flaky'])
-  assert.deepEqual(
-    [...world.records.values()].map(({ n, attempt, name }) => `${n} ${name} ${attempt}`),
-    ['1 flaky 1', '2 pay 2', '3 child 2', '4 sure? 2', '5 flaky 2'],
-  )
-})
-
-test('what was taken over late does not hold up what had been given before', async () => {
-  // Entry 1 is taken over after the sleep, and something else of the program goes on for as long as the sleep.
-  const body: Body = async ({ call, sleep }, { raw }) => {
-    if (world.attempt === 1) return await call('child', 1)
-    const other = { isOver: false }
-    const poll = async () => {
-      while (!other.isOver) await raw(10)
-    }
-    const polling = poll()
-    await sleep(2_000)
-    other.isOver = true
-    await polling
-    const called = call('child', 1)
-    await sleep(60_000)
-    return await called
-  }
-  const world = aWorld(({ n }) => [0, 1_000_000, 2_000, 3_000_000][n] ?? 1)
-  assert.equal((await until(1, world, body)).how, 'evicted')
-  world.attempt = 2
-  assert.equal((await until(1, world, body)).how, 'evicted')
-  assert.deepEqual(
-    [...world.records.values()].map(({ n, position, after }) => [n, position, after]),
-    [
-      [1, 2, 0],
-      [2, 1, 1],
-      [3, 3, 0],
-    ],
-  )
-  assert.deepEqual(await resume(world, body), { how: 'returned', value: 'child:child:{"input":1}' })
-})
-
-for (const name of ['works', 'fails']) {
-  test(`a child that ${name} between the crash and the call that adopts it ends it, also in a replay`, async () => {
-    const body: Body = async ({ call, sleep }) => {
-      // It was still open when it was handed over.
-      if (world.attempt === 2 && world.records.get(1)?.state === 'open') world.completeNext()
-      const result = await call(name, 1).catch(String)
-      await sleep(60_000)
-      return result
-    }
-    const world = soonest()
-    assert.equal((await until(1, world, body)).how, 'evicted')
-    world.attempt = 2
-    assert.equal((await until(2, world, body)).how, 'evicted')
-    const value = name === 'works' ? 'child:works:{"input":1}' : 'Error: no fails'
-    assert.deepEqual(await resume(world, body), { how: 'returned', value })
-    assert.equal(world.records.size, 2)
-  })
-}
-
-test('a wake for something that is not called yet is kept for it', async () => {
-  const world = soonest()
-  assert.equal((await until(1, world, ({ call }) => call('child', 1))).how, 'evicted')
-  world.attempt = 2
-  const end = await until(0, world, async ({ ask, call }, { engine, raw }) => {
-    engine.wake([world.completeNext()])
-    await raw(1)
-    return [await call('child', 1), await ask('more?')]
-  })
-  assert.deepEqual(end, { how: 'returned', value: ['child:child:{"input":1}', 'input:more?:{"prompt":"more?"}'] })
 })
 
 test('a step that ends while the replay rests is given at once, without a wake', async () => {

@@ -37,7 +37,8 @@ const hasBash = isThere('bash', ['-c', 'true'])
 for (const [name, script] of Object.entries(SHELLS))
   test(`what bash prints is hidden: ${name}`, { skip: !hasBash && 'needs bash' }, () => {
     for (const secret of [AWS, PASSWORD, FOREIGN, `tab\tbell\x07${PASSWORD}`])
-      for (const LC_ALL of ['C', 'C.UTF-8']) assertHidden(secret, printed(secret, 'bash', ['--norc', '-c', script], { LC_ALL }))
+      for (const LC_ALL of ['C', 'C.UTF-8'])
+        assertHidden(secret, printed(secret, 'bash', ['--norc', '-c', script], { LC_ALL }))
   })
 
 const PYTHON: Record<string, string> = {

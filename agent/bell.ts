@@ -5,28 +5,31 @@ export interface Bell {
   wait(signal: AbortSignal): Promise<void>
 }
 
-/** For one waiter. */
+/** For one waiter at a time. The next may wait before one whose signal has fired has heard of that. */
 export function createBell(): Bell {
   let isRung = false
-  let wake: (() => void) | undefined
-  const ringOrAbort = (signal: AbortSignal) =>
-    new Promise<void>((resolve) => {
-      const stop = () => resolve()
-      wake = () => {
-        signal.removeEventListener('abort', stop)
-        resolve()
-      }
-      signal.addEventListener('abort', stop, { once: true })
-    })
+  let waiter: (() => void) | undefined
   return {
     ring() {
-      isRung = true
-      wake?.()
+      isRung = waiter === undefined
+      waiter?.()
+      waiter = undefined
     },
     async wait(signal) {
-      if (!isRung && !signal.aborted) await ringOrAbort(signal)
-      wake = undefined
-      isRung = false
+      if (signal.aborted) return
+      if (isRung) {
+        isRung = false
+        return
+      }
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const leave = () => {
+        if (waiter === resolve) waiter = undefined
+        resolve()
+      }
+      waiter = resolve
+      signal.addEventListener('abort', leave, { once: true })
+      await promise
+      signal.removeEventListener('abort', leave)
     },
   }
 }

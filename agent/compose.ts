@@ -48,6 +48,9 @@ import { createTakeover } from './takeover/takeover.ts'
 /** What has to be put away at the end, the last first. */
 export type Made = { undo(): unknown }[]
 
+/** Between two tries to connect, of an agent that has no runs. */
+const LONGEST_PAUSE_MS = 30_000
+
 /** Until the first `welcome`. */
 const SETTINGS: AgentSettings = { heartbeatMs: 10_000, fenceMs: 50_000, cancelGraceMs: 10_000, pollMs: 25_000 }
 
@@ -166,7 +169,10 @@ function openRuns({ former, ...host }: Host) {
 function openLine(runs: ReturnType<typeof openRuns>) {
   const { config, log, spool, credential, formerCredentials, clock } = runs
   const { url, paces } = config
-  const link = createLink({ url, credential, formerCredentials, clock, refusedMs: paces.refusedMs, log })
+  // What executes has a fence, and its agent may have been silent for a heartbeat when the connection was lost.
+  const mostPauseMs = () => (runs.agentRuns.size > 0 ? runs.settings.current.fenceMs / 10 : LONGEST_PAUSE_MS)
+  const { refusedMs } = paces
+  const link = createLink({ url, credential, formerCredentials, clock, refusedMs, mostPauseMs, log })
   const { memoryBytes } = config.spool
   const upload = createUpload({ spool, link, memoryBytes, log, onGap: (held) => giveUpGap(runs, held) })
   const self = createSelf({ ...runs, start: runs.start, settings: runs.said })

@@ -5,7 +5,7 @@ import type { Identity } from '../identity.ts'
 import { createClock, withClock } from '../link/clock.ts'
 import type { Clock } from '../link/clock.ts'
 import { credentialOf } from '../link/credential.ts'
-import { openSocket } from '../link/socket.ts'
+import { CONNECT_MS, openSocket } from '../link/socket.ts'
 import type { Socket, SocketEnd } from '../link/socket.ts'
 import { VERSION } from '../version.ts'
 import { fail, ok, skipped, warn } from './finding.ts'
@@ -165,7 +165,13 @@ interface Dialled {
 async function dial({ url, identity, clock }: Dialling, signal: AbortSignal): Promise<Dialled> {
   const token = identity ? await (await credentialOf(identity, clock))() : 'none'
   const { promise: opened, resolve } = Promise.withResolvers<boolean>()
-  const socket: Socket = openSocket({ url, token, onOpen: () => resolve(true), onFrame: () => undefined })
+  const socket: Socket = openSocket({
+    url,
+    token,
+    connectMs: CONNECT_MS,
+    onOpen: () => resolve(true),
+    onFrame: () => undefined,
+  })
   const close = () => socket.close('only looking')
   signal.addEventListener('abort', close, { once: true })
   return { opened, end: socket.ended, close }

@@ -4,7 +4,7 @@ import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { AgentFrame, CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { Clock } from './clock.ts'
 import type { Credential, FormerCredential, FormerCredentials } from './credential.ts'
-import { openSocket } from './socket.ts'
+import { CONNECT_MS, openSocket } from './socket.ts'
 import type { Refused, Socket, SocketEnd } from './socket.ts'
 
 export interface LinkOptions {
@@ -14,6 +14,8 @@ export interface LinkOptions {
   clock: Clock
   /** Least pause after a refused credential. */
   refusedMs: number
+  /** Longest pause between two tries. */
+  mostPauseMs(): number
   log: Log
 }
 
@@ -40,7 +42,9 @@ export interface Link {
 }
 
 const WELCOME_MS = 20_000
-const BACKOFF = { firstMs: 250, capMs: 30_000 }
+const FIRST_PAUSE_MS = 250
+/** Of the first try after a good connection: where one of several coordinators stands still, the next is elsewhere. */
+const FIRST_CONNECT_MS = 5_000
 /** A connection that ends sooner after its welcome has not shown that the next one will hold. */
 const STEADY_MS = 5000
 /** After so many brief ones in a row the next try is within 4 s: a coordinator that answers is not left for longer. */
@@ -57,7 +61,7 @@ export function createLink(options: LinkOptions): Link {
   const connect = async (
     signal: AbortSignal,
     listener: LinkListener,
-    former: FormerCredential | undefined,
+    { former, connectMs }: { former: FormerCredential | undefined; connectMs: number },
   ): Promise<SocketEnd & { readyMs: number | undefined; offsetMs: number }> => {
     const { offsetMs } = options.clock
     const token = former?.token ?? (await options.credential())
@@ -73,7 +77,7 @@ export function createLink(options: LinkOptions): Link {
       }
       listener.onFrame(frame)
     }
-    const socket = openSocket({ url: options.url, token, onOpen, onFrame })
+    const socket = openSocket({ url: options.url, token, connectMs, onOpen, onFrame })
     current = socket
     const stop = () => socket.close('agent stops')
     signal.addEventListener('abort', stop, { once: true })
@@ -91,6 +95,8 @@ export function createLink(options: LinkOptions): Link {
     return { ...end, readyMs, offsetMs }
   }
 
+  const pauseMs = (failures: number) => backoffMs(failures, { firstMs: FIRST_PAUSE_MS, capMs: options.mostPauseMs() })
+
   return {
     get isReady() {
       return isReady
@@ -107,7 +113,8 @@ export function createLink(options: LinkOptions): Link {
       let refusals = 0
       for (let failures = 0; !signal.aborted; failures++) {
         const former = isFormersTurn(refusals) ? await options.formerCredentials((refusals - 1) / 2) : undefined
-        const end = await connect(signal, listener, former)
+        const connectMs = failures === 0 ? FIRST_CONNECT_MS : CONNECT_MS
+        const end = await connect(signal, listener, { former, connectMs })
         if (end.why === 'refused') return end.frame
         if (signal.aborted) break
         failures = failuresBefore(failures, end.readyMs)
@@ -116,7 +123,7 @@ export function createLink(options: LinkOptions): Link {
         const wasWrongTime = end.why === 'unauthenticated' && options.clock.offsetMs !== end.offsetMs
         const wasRefused = end.why === 'unauthenticated' && !wasWrongTime
         refusals = end.readyMs === undefined ? refusals + Number(wasRefused) : 0
-        const waitMs = (wasRefused ? options.refusedMs : 0) + backoffMs(failures, BACKOFF)
+        const waitMs = (wasRefused ? options.refusedMs : 0) + pauseMs(failures)
         if (wasWrongTime) log.warn('clock.corrected', { offsetMs: options.clock.offsetMs, nextTryMs: waitMs })
         else tell(log, end, waitMs)
         await pause(waitMs, signal)

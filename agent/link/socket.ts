@@ -29,13 +29,20 @@ export interface Socket {
 export interface SocketOptions {
   url: string
   token: string
+  /** How long the coordinator may take for the handshake. */
+  connectMs: number
   onOpen(socket: Socket): void
   onFrame(frame: CoordinatorFrame, socket: Socket): void
 }
 
-const CONNECT_MS = 10_000
-const PING_MS = 10_000
-const DEAD_MS = 30_000
+/** How long most tries to connect may take, and a refusal to come. */
+export const CONNECT_MS = 10_000
+/**
+ * A coordinator that stands still is noticed 25 s after it was heard of, so that half of a fence is left for another
+ * one. Its answer to a ping may stand behind as much as a slow line brings in that time.
+ */
+const PING_MS = 5_000
+const DEAD_MS = 20_000
 /** Longer than any refusal of ours. */
 const ANSWER_CHARS = 16_384
 /** Beyond this the spool waits: heartbeats stand behind what is in the socket's buffer, and a link may bring 50 KB/s. */
@@ -47,7 +54,7 @@ export function openSocket(options: SocketOptions): Socket {
   const { url, headers } = requestOf({ url: options.url }, runnerSurface.socket, {})
   const ws = new WebSocket(url.replace(/^http/, 'ws'), {
     headers: { ...headers, authorization: `Bearer ${options.token}` },
-    handshakeTimeout: CONNECT_MS,
+    handshakeTimeout: options.connectMs,
     agent: proxyAgent(url),
     perMessageDeflate: false,
     maxPayload: FRAME_BYTES,

@@ -23,8 +23,8 @@ async function welcomingBriefly(t: TestContext): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('connections that end right after their welcome are dialled again more and more slowly', async (t) => {
-  // The longest pause that chance may choose.
+/** Pauses of an agent whose connections end right after their welcome, the longest that chance may choose. */
+async function pausesOf(t: TestContext, mostPauseMs: number): Promise<unknown[]> {
   t.mock.method(Math, 'random', () => 1)
   const { log, lines } = aLog()
   const link = createLink({
@@ -34,6 +34,7 @@ test('connections that end right after their welcome are dialled again more and 
     credential: () => Promise.resolve('token'),
     formerCredentials: () => Promise.resolve(undefined),
     refusedMs: PACES.refusedMs,
+    mostPauseMs: () => mostPauseMs,
   })
   const end = new AbortController()
   const hello = () => ({ t: 'hello' }) as never
@@ -41,8 +42,15 @@ test('connections that end right after their welcome are dialled again more and 
   await until('four ends', () => lines.length === 4)
   end.abort()
   await ended
-  assert.deepEqual(
-    lines.map(({ name, nextTryMs }) => [name, nextTryMs]),
-    [250, 500, 1000, 2000].map((ms) => ['link.down', ms]),
-  )
+  return lines.map(({ name, nextTryMs }) => [name, nextTryMs])
+}
+
+const down = (ms: number) => ['link.down', ms]
+
+test('connections that end right after their welcome are dialled again more and more slowly', async (t) => {
+  assert.deepEqual(await pausesOf(t, 30_000), [250, 500, 1000, 2000].map(down))
+})
+
+test('no pause is longer than what the agent holds allows', async (t) => {
+  assert.deepEqual(await pausesOf(t, 300), [250, 300, 300, 300].map(down))
 })

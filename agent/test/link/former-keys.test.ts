@@ -116,6 +116,7 @@ function aLinkWithFormerKeys(t: TestContext, url: string, former: readonly strin
     clock: createClock(),
     log: aLog().log,
     refusedMs: QUICK.refusedMs,
+    mostPauseMs: () => 30_000,
     credential: () => Promise.resolve('present'),
     formerCredentials: (nth) =>
       Promise.resolve({ token: former[nth % former.length]!, serves: () => assert.fail('it was let in') }),

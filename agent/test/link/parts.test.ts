@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { announce, until } from '@windlass/shared/test/_kit/until.ts'
 import { partOf } from '@windlass/shared/wire/parts.ts'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { openSocket, type Socket } from '../../link/socket.ts'
+import { CONNECT_MS, openSocket, type Socket } from '../../link/socket.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
@@ -24,7 +24,13 @@ async function connected(): Promise<{ socket: Socket; other: WebSocket; arrived:
   const accepted = once(server, 'connection') as Promise<[WebSocket]>
   const opened = Promise.withResolvers<Socket>()
   const { port } = server.address() as AddressInfo
-  openSocket({ url: `http://127.0.0.1:${port}`, token: 't', onOpen: opened.resolve, onFrame() {} })
+  openSocket({
+    url: `http://127.0.0.1:${port}`,
+    token: 't',
+    connectMs: CONNECT_MS,
+    onOpen: opened.resolve,
+    onFrame() {},
+  })
   const [other] = await accepted
   other.on('message', (data: Buffer) => {
     const text = data.toString()

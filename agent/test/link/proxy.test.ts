@@ -19,13 +19,14 @@ const AGENT = path.resolve(import.meta.dirname, '../..')
 const DIALS = `
 import { trustCaFile } from '${AGENT}/trust.ts'
 import { createPollFetch } from '${AGENT}/link/poll-fetch.ts'
-import { openSocket } from '${AGENT}/link/socket.ts'
+import { CONNECT_MS, openSocket } from '${AGENT}/link/socket.ts'
 const [url, file] = process.argv.slice(1)
 trustCaFile(file)
 const said = [await (await createPollFetch()(url)).text(), await (await fetch(url)).text()]
 const opened = await new Promise((resolve) => {
   const onOpen = (socket) => (socket.close('seen'), resolve('opened'))
-  openSocket({ url, token: 'x', onOpen, onFrame: () => {} }).ended.then(({ detail }) => resolve(detail))
+  const { ended } = openSocket({ url, token: 'x', connectMs: CONNECT_MS, onOpen, onFrame: () => {} })
+  ended.then(({ detail }) => resolve(detail))
 })
 console.log([...said, opened].join(' '))
 process.exit(0)

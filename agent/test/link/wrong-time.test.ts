@@ -35,6 +35,7 @@ test('a token that was made before a poll set the clock right is made anew at on
     credential: () => Promise.resolve('token'),
     formerCredentials: () => Promise.resolve(undefined),
     refusedMs: PACES.refusedMs,
+    mostPauseMs: () => 30_000,
   })
   const end = new AbortController()
   const ended = link.keep(end.signal, { hello, onFrame: () => undefined, onDown: () => undefined })

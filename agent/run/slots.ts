@@ -30,6 +30,13 @@ export function createSlots({ total, computing, bell }: SlotsOptions): Slots {
   const fits = ({ count }: Waiting) => computing() + needed(count) <= total()
   // A run that needs more than this machine has got here because there were more: it has the machine to itself.
   const needed = (count: number) => Math.min(count, total())
+  function freed(): void {
+    for (let next = waiting[0]; next && fits(next); next = waiting[0]) {
+      waiting.shift()
+      next.begin()
+    }
+    bell.ring()
+  }
   return {
     total,
     free: () => Math.max(0, total() - computing() - waiting.reduce((sum, each) => sum + each.count, 0)),
@@ -37,14 +44,13 @@ export function createSlots({ total, computing, bell }: SlotsOptions): Slots {
       const mine = { begin, count }
       if (waiting.length === 0 && fits(mine)) begin()
       else waiting.push(mine)
-      return () => (waiting = waiting.filter((each) => each !== mine))
-    },
-    freed() {
-      for (let next = waiting[0]; next && fits(next); next = waiting[0]) {
-        waiting.shift()
-        next.begin()
+      return () => {
+        if (!waiting.includes(mine)) return
+        waiting = waiting.filter((each) => each !== mine)
+        // What stood behind it may need less.
+        freed()
       }
-      bell.ring()
     },
+    freed,
   }
 }

@@ -47,6 +47,17 @@ test('whoever gives up lets the next one in', () => {
   assert.deepEqual(began, ['first', 'third'])
 })
 
+test('whoever gives up lets those behind it in that fit now', () => {
+  const { slots, began, take } = aMachine(4)
+  take('three', 3)
+  const giveUp = take('four', 4)
+  take('one', 1)
+  giveUp()
+  assert.deepEqual(began, ['three', 'one'])
+  giveUp()
+  assert.equal(slots.free(), 0)
+})
+
 test('a run that needs more than there is has the machine to itself', () => {
   const { began, take, freed } = aMachine(2)
   take('small', 1)

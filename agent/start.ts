@@ -86,13 +86,12 @@ async function lockOnFullDisk(home: string, options: Parameters<typeof lockState
 }
 
 async function answerHealth(
-  deps: Needs<typeof startHealth> & { log: Log },
+  deps: Needs<typeof startHealth>,
   at: NonNullable<AgentConfig['health']>,
   made: Made,
 ): Promise<void> {
   const health = await startHealth(deps, at)
   made.push({ undo: () => health.close() })
-  deps.log('health.listens', { url: health.address })
 }
 
 async function runAndTidy(life: Life, made: Made): Promise<number> {

@@ -2,13 +2,15 @@ import type { Server } from 'node:net'
 import { once } from 'node:events'
 import { AgentRefusal, EXIT } from '../exit-codes.ts'
 import type { Log } from '@windlass/shared/log.ts'
+import { pause } from '@windlass/shared/time.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import type { createMetrics } from './metrics.ts'
 import { createOneRequestServer, type Answer, type Asked } from './one-request.ts'
 import { notReady } from './ready.ts'
 
 export interface Health {
-  address: string
+  /** Undefined: something else has it, and it listens once that has gone. */
+  address: string | undefined
   close(): Promise<void>
 }
 
@@ -40,8 +42,40 @@ export async function startHealth(
   const { server, close } = createOneRequestServer((asked) => answer(endpoints, asked), {
     onFailure: loggedOnce(deps.log),
   })
-  await listen(server, host, port)
-  return { address: addressOf(server), close }
+  const listens = await listen(server, host, port)
+  if (listens) deps.log('health.listens', { url: addressOf(server) })
+  else deps.log.error('health.taken', { address: `${host}:${port}`, advice: TAKEN })
+  const end = new AbortController()
+  const later = listens ? undefined : listenOnceFree(deps.log, { server, host, port, signal: end.signal })
+  return {
+    address: listens ? addressOf(server) : undefined,
+    async close() {
+      end.abort()
+      await later
+      if (server.listening) await close()
+    },
+  }
+}
+
+const TAKEN_MS = 1_000
+const TAKEN =
+  'something else listens at WINDLASS_AGENT_HEALTH, or its address is not there yet; ' +
+  'the agent works, and tries again each second: end what listens there, or set another address'
+
+/** A program of a run may have taken the port as the agent was killed: that must keep no agent from starting. */
+async function listenOnceFree(
+  log: Log,
+  { server, host, port, signal }: { server: Server; host: string; port: number; signal: AbortSignal },
+): Promise<void> {
+  while (!signal.aborted) {
+    await pause(TAKEN_MS, signal)
+    try {
+      if (signal.aborted || !(await listen(server, host, port))) continue
+      return log('health.listens', { url: addressOf(server) })
+    } catch (error) {
+      log.error('health.taken', { address: `${host}:${port}`, error })
+    }
+  }
 }
 
 function answer(endpoints: Endpoints, { method, path }: Asked): Answer | Promise<Answer> {
@@ -88,16 +122,19 @@ const known = (endpoints: object) => ({
   message: `There is ${Object.keys(endpoints).join(', ')}, to be read with GET.`,
 })
 
-async function listen(server: Server, host: string, port: number): Promise<void> {
+/** False: another process listens there, or the address is not there. Both may pass. */
+async function listen(server: Server, host: string, port: number): Promise<boolean> {
   server.listen(port, host)
   try {
     await once(server, 'listening')
   } catch (error) {
-    const { message } = error as Error
+    const { message, code = '' } = error as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE' || code === 'EADDRNOTAVAIL') return false
     throw new AgentRefusal(EXIT.config, `WINDLASS_AGENT_HEALTH: ${message}`, { cause: error })
   }
   // One that cannot be accepted, as there are no more file descriptors, is lost for its caller alone.
   server.on('error', () => {})
+  return true
 }
 
 function addressOf(server: Server): string {

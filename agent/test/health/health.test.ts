@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFile, rename, stat } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { test } from 'node:test'
-import { until } from '@windlass/shared/test/_kit/until.ts'
+import { until, untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { AgentStatus, STATUS_FILE } from '../../status/status.ts'
 import { aFolder, anAgent } from '../_kit/an-agent.ts'
 import type { Logged } from '../_kit/an-agent.ts'
@@ -121,19 +123,27 @@ withAgent(
   HEALTH,
 )
 
-withAgent(
-  'an address that is taken stops the second agent with a sentence',
-  async ({ agent, fake }) => {
-    const { folder, remove } = await aFolder()
-    const taken = new URL(urlOf(agent)).host
-    await assert.rejects(
-      anAgent(fake.url, folder, { WINDLASS_AGENT_HEALTH: taken }),
-      /WINDLASS_AGENT_HEALTH.*EADDRINUSE/,
-    )
+test('an agent whose address is taken works, says so, and answers there once it is free', async () => {
+  const fake = await FakeCoordinator.start()
+  const { folder, remove } = await aFolder()
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const address = `127.0.0.1:${(other.address() as AddressInfo).port}`
+  const agent = await anAgent(fake.url, folder, { WINDLASS_AGENT_HEALTH: address })
+  try {
+    const said = agent.lines.find(({ name }) => name === 'health.taken')
+    assert.equal(said?.address, address)
+    assert.match(String(said?.advice), /WINDLASS_AGENT_HEALTH/)
+    other.close()
+    const { url } = await untilPolled('it listens', () => agent.lines.find(({ name }) => name === 'health.listens'))
+    assert.equal((await fetch(`${String(url)}/livez`)).status, 200)
+  } finally {
+    agent.stop()
+    await agent.done
+    await fake.close()
     await remove()
-  },
-  HEALTH,
-)
+  }
+})
 
 withAgent('the status file says what the agent is about, and follows it', async ({ fake, folder, agent }) => {
   const parked = await aParked(fake)

@@ -24,7 +24,10 @@ interface Waiting {
   isOver?: boolean
 }
 
-/** `slow`: orgs that never get the last seats, and come after the others; left out: none. */
+/**
+ * `slow`: orgs that never have all seats together, and come after the others, unless none of them has any; left out:
+ * none.
+ */
 export function createSeats(most: Most, slow?: SlowOrgs): Seats {
   const waiting = createTurns<Waiting>()
   const byOrg = new Map<string, number>()
@@ -33,12 +36,21 @@ export function createSeats(most: Most, slow?: SlowOrgs): Seats {
   const count = (org: string) => byOrg.get(org) ?? 0
   const isSlow = (org: string) => slow?.isSlow(org) ?? false
   const ofSlow = most.slow ?? Math.max(1, most.all - 1)
+  const takenBySlow = () => [...byOrg].reduce((sum, [org, own]) => sum + (isSlow(org) ? own : 0), 0)
   const may = (org: string, { size, isOver }: Pick<Waiting, 'size' | 'isOver'>) =>
-    isOver || (count(org) + size <= most.org && taken + size <= (isSlow(org) ? ofSlow : most.all))
+    isOver ||
+    (count(org) + size <= most.org && taken + size <= most.all && (!isSlow(org) || takenBySlow() + size <= ofSlow))
+
+  /** Those that are not slow come first, but must not keep the slow ones waiting for ever. */
+  function takeNext(): Waiting | undefined {
+    if (!slow) return waiting.take(may)
+    const take = (isOfSlow: boolean) => waiting.take((org, one) => isSlow(org) === isOfSlow && may(org, one))
+    return takenBySlow() === 0 ? (take(true) ?? take(false)) : (take(false) ?? take(true))
+  }
 
   function next(): void {
     for (;;) {
-      const first = waiting.take((org, one) => !isSlow(org) && may(org, one)) ?? (slow && waiting.take(may))
+      const first = takeNext()
       if (!first) return
       if (!first.isOver) first.begin()
     }

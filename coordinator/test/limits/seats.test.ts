@@ -60,6 +60,29 @@ test('any number of orgs whose acts take long leave one seat to those whose acts
   }
 })
 
+test('an org whose acts took long has a seat, however many short acts others have', async () => {
+  let now = 0
+  const { ask, who, leave } = guests({ org: 3, all: 4 }, () => now)
+  ask('s')
+  assert.equal(await who(), 's')
+  now = 2000
+  leave(0)
+  for (const org of 'eeeee') ask(org)
+  assert.equal(await who(), 'seee')
+  ask('s')
+  assert.equal(await who(), 'seees')
+  ask('s')
+  assert.equal(await who(), 'seees')
+  for (const [n, seated] of [
+    [1, 'seeese'],
+    [2, 'seeesee'],
+    [3, 'seeesees'],
+  ] as const) {
+    leave(n)
+    assert.equal(await who(), seated, 'the short acts come first while a slow org has a seat')
+  }
+})
+
 test('an org whose acts took long has all seats again when it has been quiet', async () => {
   let now = 0
   const { ask, who, leave } = guests({ org: 3, all: 4 }, () => now)

@@ -86,9 +86,8 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
   stream: async (call) => {
     const { input, caller } = call
     // What a browser sends when it reconnects by itself; it knows better than the address it was first given.
-    const last = Number(call.header('last-event-id') ?? Number.NaN)
-    const since = Number.isSafeInteger(last) && last > input.since ? last : input.since
-    return new SseAnswer(await liveStream(deps, caller.orgId, { ...input, since }))
+    const lastEventId = call.header('last-event-id')
+    return new SseAnswer(await liveStream(deps, caller.orgId, { ...input, lastEventId }))
   },
 
   cancel: async ({ input, caller }) => ({ run: await cancelRun(deps, caller, input.run, input.reason) }),

@@ -73,9 +73,17 @@ const positionOf = (sql: Sql, orgId: string, runId: RunId) => sql`
   from runs
   where id = ${runId} and ${onlyFilters(sql, sql`org_id = ${orgId}`)}`
 
-/** Undefined: no such run in this org. */
-export async function position(db: Db, orgId: string, runId: RunId): Promise<LogPosition | undefined> {
-  const [row] = await db<LogPosition[]>`${positionOf(db, orgId, runId)}`
+/** With the time of the event at a cursor; null when there is none. Undefined: no such run in this org. */
+export async function position(
+  db: Db,
+  orgId: string,
+  runId: RunId,
+  at: number,
+): Promise<(LogPosition & { eventAt: number | null }) | undefined> {
+  const [row] = await db<(LogPosition & { eventAt: number | null })[]>`
+    with log as (${positionOf(db, orgId, runId)})
+    select log.*, (select at::float8 from run_events where run_id = ${runId} and cursor = ${at}::bigint) as event_at
+    from log`
   return row
 }
 

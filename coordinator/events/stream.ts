@@ -5,11 +5,11 @@ import { isFinal } from '@windlass/shared/model/run.ts'
 import type { LongCall, Revocable } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import { LIVE_PAGE, type LiveLog, type Tails } from './live.ts'
-import { eventJson, isWanted, LogPage } from './page.ts'
+import { eventJson, isWanted, LogPage, sseFrame } from './page.ts'
 import { pour, type PourDeps, type SseSink } from './pour.ts'
 import * as store from './store.ts'
 
-export interface LogQuery {
+interface LogQuery {
   run: RunId
   since: number
   channels: Channel[]
@@ -91,15 +91,57 @@ async function news(
   }
 }
 
-/** The log from a cursor on, then what follows, until the run has finished: what is to be done with the sink. */
+interface StreamQuery extends LogQuery {
+  /** Names the last event that the reader got, when it comes back. Counts when it is not before `since`. */
+  lastEventId?: string | undefined
+}
+
+/**
+ * The log from a cursor on, then what follows, until the run has finished: what is to be done with the sink. When the
+ * last event that the reader got is not in the log, it begins with `reset`, and then the first event.
+ */
 export async function liveStream(
   deps: PourDeps & { db: Db },
   orgId: OrgId,
-  query: LogQuery,
+  query: StreamQuery,
 ): Promise<(sink: SseSink) => Promise<void>> {
-  const { run, since, channels } = query
-  assertNotDeleted(run, needFound(run, await store.position(deps.db, orgId, run)))
-  return (sink) => pour(deps, { orgId, log: runLog(deps.db, orgId, run), since, channels }, sink)
+  const { run, channels } = query
+  const last = readLast(query)
+  const found = needFound(run, await store.position(deps.db, orgId, run, last.cursor))
+  assertNotDeleted(run, found)
+  const pouring = { orgId, log: runLog(deps.db, orgId, run), since: last.cursor, channels }
+  if (!last.isNamed || isThere(last, found.eventAt)) return (sink) => pour(deps, pouring, sink)
+  return (sink) => pour(deps, { ...pouring, since: 0, first: RESET }, sink)
+}
+
+const RESET = sseFrame(
+  'reset',
+  JSON.stringify({
+    message: [
+      'The last event that was read is not in the log of this run: the database was restored to an earlier state.',
+      'The stream goes on with the first event of the log.',
+    ].join(' '),
+  }),
+  0,
+)
+
+interface LastRead {
+  cursor: number
+  /** Nobody has named an event: `since` is a filter, and may lie beyond the end of the log. */
+  isNamed: boolean
+  at?: number
+}
+
+/** `<cursor>`, or `<cursor>.<at>`. Anything else is none of ours, and names no event. */
+function readLast({ since, lastEventId = '' }: StreamQuery): LastRead {
+  const [, cursor, at] = /^([1-9][0-9]{0,14})(?:\.([0-9]{1,15}))?$/.exec(lastEventId) ?? []
+  if (cursor === undefined || Number(cursor) < since) return { cursor: since, isNamed: false }
+  return { cursor: Number(cursor), isNamed: true, ...(at !== undefined && { at: Number(at) }) }
+}
+
+/** After a restore the same cursor is given out once more, to an event of another time. */
+function isThere({ at }: LastRead, eventAt: number | null): boolean {
+  return eventAt !== null && (at === undefined || at === eventAt)
 }
 
 function needFound<T>(run: RunId, found: T | undefined): T {

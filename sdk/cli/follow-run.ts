@@ -57,7 +57,11 @@ async function tellEvents(session: Session, run: Run, wishes: FollowWishes, sign
   waitFor(session, run, run.status)
   const said = tellsOf()
   const onReconnect = (why: string) => isJson || progress.note(paint('dim', `connection lost (${why}), trying again`))
-  for await (const event of client.follow(run.id, { channels, since, signal, onReconnect })) {
+  const onReset = (message: string) =>
+    isJson
+      ? print(JSON.stringify({ type: 'reset', message }))
+      : progress.note(paint('yellow', safe(message, process.stderr)))
+  for await (const event of client.follow(run.id, { channels, since, signal, onReconnect, onReset })) {
     if (event.at < notBefore) continue
     if (isJson) print(JSON.stringify(event))
     else if (wishes.line) progress.print(wishes.line(event))

@@ -2685,10 +2685,15 @@ export interface Follows {
 }
 
 export interface FollowOptions extends ReconnectOptions {
-  /** Only events with a greater cursor; 0, the default, is the whole log. */
+  /** The cursor of the last event that was read: only those behind it; 0, the default, is the whole log. */
   since?: number
   /** Which channels; `lifecycle`, `phase` and `output` when left out. */
   channels?: Channel[]
+  /**
+   * Told when the last event that was read is not in the log any more, as after a restore of the database. The events
+   * that come then are those of the log as it is now, from the first one on.
+   */
+  onReset?: (message: string) => void
 }
 
 export interface ReconnectOptions {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startFake } from '../_kit/fake-service.ts'
 import { jsonLines, runCli } from '../_kit/run-cli.ts'
-import { aRun, events, sendSseHead, sendStream, sseText } from '../_kit/samples.ts'
+import { SSE_DONE, aRun, events, sendSseHead, sendStream, sseText } from '../_kit/samples.ts'
 
 const LOG = events(
   ['lifecycle', 'run.queued'],
@@ -67,4 +67,23 @@ test('logs -f goes on through a broken connection, says so, and ends with the co
   connections = 0
   const json = await runCli(['logs', '-f', run.id, '--json'], { url })
   assert.deepEqual(jsonLines(json.stdout), [...LOG, { run: { ...run, status: 'failed' } }])
+})
+
+test('logs -f says that the log begins anew after a restore of the database', async (t) => {
+  const run = aRun({ status: 'failed' })
+  const message = 'The database was restored.'
+  const { url } = await startFake(t, {
+    'runs.get': () => ({ run }),
+    'runs.stream': (_args, response) => {
+      sendSseHead(response)
+      response.write(`event: reset\ndata: ${JSON.stringify({ message })}\nid: 0\n\n`)
+      for (const event of LOG) response.write(sseText(event))
+      response.end(SSE_DONE)
+    },
+  })
+  const shown = await runCli(['logs', run.id, '-f', '--since', '99'], { url })
+  assert.match(shown.stderr, /The database was restored\./)
+  assert.match(shown.stdout, /queued\n/)
+  const { stdout } = await runCli(['logs', run.id, '-f', '--since', '99', '--json'], { url })
+  assert.deepEqual(jsonLines(stdout)[0], { type: 'reset', message })
 })

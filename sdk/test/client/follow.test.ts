@@ -18,6 +18,8 @@ async function followAll(fake: FakeService, options: FollowOptions = {}): Promis
   return seen
 }
 
+const idOf = ({ cursor, at }: RunEvent) => `${cursor}.${at}`
+
 test('events come in order and the iteration ends after `done`', async (t) => {
   const log = events(['lifecycle', 'run.queued'], ['log', 'log.stdout', { text: 'hi' }], ['lifecycle', 'run.completed'])
   const fake = await startFake(t, { 'runs.stream': (args, response) => sendStream(response, log, args) })
@@ -38,7 +40,7 @@ test('a connection cut anywhere loses no event and tells none twice', async (t) 
   const fake = await startFake(t, {
     'runs.stream': (args, response, request) => {
       const since = Number(args['since'])
-      if (since > 0) assert.equal(request.headers['last-event-id'], String(since))
+      if (since > 0) assert.equal(request.headers['last-event-id'], idOf(log[since - 1]!))
       // A server may send what the reader has already; that must not be told again.
       const from = Math.max(0, since - 1)
       const text = log.slice(from).map(sseText).join('') + SSE_DONE
@@ -52,6 +54,30 @@ test('a connection cut anywhere loses no event and tells none twice', async (t) 
   })
   assert.deepEqual(await followAll(fake), log)
   assert.ok(connections > 3, `${connections} connections`)
+})
+
+test('after a restore the events come from the first one on, and the reader is told why', async (t) => {
+  const lost = events(['lifecycle', 'run.queued'], ['log', 'log.stdout'], ['log', 'log.stdout'])
+  const log = lost.map((event) => ({ ...event, at: event.at + 1 }))
+  const message = 'The database was restored.'
+  const ids: unknown[] = []
+  const fake = await startFake(t, {
+    'runs.stream': (args, response, request) => {
+      ids.push(request.headers['last-event-id'])
+      if (ids.length === 3) return sendStream(response, log, args)
+      sendSseHead(response)
+      const reset = `event: reset\ndata: ${JSON.stringify({ message })}\nid: 0\n\n`
+      const text = ids.length === 1 ? lost.map(sseText).join('') : reset + sseText(log[0]!)
+      response.write(text, () => response.destroy())
+      return undefined
+    },
+  })
+  const messages: string[] = []
+  const channels: FollowOptions['channels'] = ['lifecycle', 'log']
+  const seen = await followAll(fake, { channels, onReset: (why) => messages.push(why) })
+  assert.deepEqual(seen, [...lost, ...log])
+  assert.deepEqual(ids, [undefined, idOf(lost[2]!), idOf(log[0]!)])
+  assert.deepEqual(messages, [message])
 })
 
 test('a silent connection is given up for a new one', async (t) => {

@@ -122,14 +122,19 @@ export const runs: ExamplesOf<'runs'> = {
       'First everything after `since`, then what happens, as it happens. `id` is the cursor, `event` the ' +
       'type, `data` the event as JSON. A line with a colon comes every 15 s so that proxies keep the line ' +
       'open. After `event: done` the stream ends. Whoever comes back sends the last id as `Last-Event-ID` ' +
-      '(a browser does so by itself) and misses nothing, and sees nothing twice.',
+      '(a browser does so by itself) and misses nothing, and sees nothing twice. When that event is not in the ' +
+      'log any more, as after a restore of the database, the first event is `reset`, with a `message`, and the log ' +
+      'follows from its first event on. A restored run gives the same cursors out once more: send ' +
+      '`<cursor>.<at>` of the last event in place of its cursor, as our client does, and no other event is taken ' +
+      'for it.',
     input: { run: IDS.run, since: 3, channels: ['lifecycle', 'phase'] },
     output:
       'event: phase\ndata: ' +
       `{"cursor":4,"at":${NINE + 340},"channel":"phase","type":"phase","data":{"name":"ask"}}\nid: 4\n\n`,
     headers: {
       'Last-Event-ID':
-        'Goes on behind this cursor when it is greater than `since`; browsers send it when they reconnect.',
+        'Goes on behind this cursor, or `<cursor>.<at>` of an event, when it is not before `since`; browsers send it ' +
+        'when they reconnect.',
     },
   },
   cancel: {

@@ -24,13 +24,21 @@ export function openLimits({ url, identity, org, deliveries = 0, log, windowMs =
   limits: Limits
   deliveryLimits: Limits
   unread: UnreadBytes
+  /** Apart from the others: with a key that may only read nobody has journals cut. */
+  unreadJournals: UnreadBytes
   close: () => Promise<void>
 } {
   const pool = openPgPool(url, { name: 'limits', max: CONNECTIONS, log, queryTimeoutMs: PATIENCE_MS })
   const draws = createDraws({ pool, windowMs, log })
   const limits = createLimits({ identity, org, windowMs, draws })
   const deliveryLimits = createLimits({ identity: deliveries, org: 0, windowMs, draws })
-  return { limits, deliveryLimits, unread: createUnreadBytes({ log }), close: () => pool.end() }
+  return {
+    limits,
+    deliveryLimits,
+    unread: createUnreadBytes({ log }),
+    unreadJournals: createUnreadBytes({ log, of: 'journal' }),
+    close: () => pool.end(),
+  }
 }
 
 export function cleanWindows({ db }: { db: Db }): Promise<void> {

@@ -2,8 +2,9 @@ import type { Log } from '@windlass/shared/log.ts'
 import { createSample } from './sample.ts'
 
 /**
- * Limits what readers of streams were sent and have not taken: the bytes of one org, and those of all orgs together.
- * Over a limit the reader that has taken nothing for longest is cut; it comes back with its last cursor.
+ * Limits what readers were sent and have not taken: the bytes of one org, and those of all orgs together. Over a limit
+ * the reader that has taken nothing for longest is cut; one of a stream comes back with its last cursor, and an agent
+ * asks for its journal again.
  */
 export interface UnreadBytes {
   /** Counts what lies here for one reader. Answers what is to be called once it is gone; again does nothing. */
@@ -26,17 +27,21 @@ const MIB = 1024 * 1024
 
 interface UnreadOptions {
   log: Log
+  /** What they read. */
+  of?: 'stream' | 'journal'
   org?: number
   all?: number
 }
 
 export function createUnreadBytes({
   log,
+  of = 'stream',
   org: mostOfOrg = 32 * MIB,
   all: most = 128 * MIB,
 }: UnreadOptions): UnreadBytes {
   const orgs = new Map<string, OrgReaders>()
   const sample = createSample()
+  const name = `${of}.cut`
   const total = { bytes: 0 }
 
   function release(org: OrgReaders, holding: Holding) {
@@ -49,9 +54,9 @@ export function createUnreadBytes({
   function cutSlowest(org: OrgReaders, why: { scope: 'org' | 'all'; limitBytes: number }) {
     const [slowest] = org.line
     if (!slowest) return
-    const facts = sample('stream.cut')
-    const message = `Readers leave more than ${why.limitBytes} bytes of their streams unread; the slowest was cut.`
-    if (facts) log.warn('stream.cut', { orgId: org.id, bytes: slowest.bytes, ...why, message, ...facts })
+    const facts = sample(name)
+    const message = `Readers leave more than ${why.limitBytes} bytes of their ${of}s unread; the slowest was cut.`
+    if (facts) log.warn(name, { orgId: org.id, bytes: slowest.bytes, ...why, message, ...facts })
     release(org, slowest)
     slowest.cut()
   }

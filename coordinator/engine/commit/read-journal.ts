@@ -35,7 +35,7 @@ interface SentJournal {
  * times as long as text when they hold nothing but characters that JSON escapes.
  */
 export async function journalFor(
-  deps: { db: Db; unread: UnreadBytes },
+  deps: { db: Db; unreadJournals: UnreadBytes },
   runner: RunnerIdentity,
   { run: runId, epoch, assertConnected }: { run: RunId; epoch: number; assertConnected?: () => void },
 ): Promise<SentJournal> {
@@ -44,7 +44,7 @@ export async function journalFor(
   if (placed.runnerId !== runner.id || placed.epoch !== epoch || placed.place === null)
     throw new Fault('STALE_PLACEMENT', { run: runId, epoch })
   const cutting = new AbortController()
-  const hold = (bytes: number) => deps.unread.hold(runner.orgId, bytes, () => cutting.abort())
+  const hold = (bytes: number) => deps.unreadJournals.hold(runner.orgId, bytes, () => cutting.abort())
   const pages = pagesOf(deps.db, { ...placed, runId }, { orgId: runner.orgId, assertConnected })
   return { pieces: piecesOf(pages, hold), cut: cutting.signal }
 }

@@ -51,3 +51,11 @@ test('a reader that is cut gives back what it held, once', () => {
   hold('a', 'fourth', 1)
   assert.deepEqual(cut, ['first', 'second'])
 })
+
+test('a journal that is cut is told as one', () => {
+  const names: unknown[] = []
+  const write = (line: string) => void names.push((JSON.parse(line) as { name: unknown }).name)
+  const unread = createUnreadBytes({ of: 'journal', org: 1, all: 1, log: createLog({}, 'debug', { write }) })
+  unread.hold('a', 2, () => {})
+  assert.deepEqual(names, ['journal.cut'])
+})

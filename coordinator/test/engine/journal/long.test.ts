@@ -124,8 +124,8 @@ test('of a journal nothing is read for who has gone before its turn', async () =
 test('over the limit of unread bytes the reader of a journal who has waited longest is cut', async () => {
   const offer = await aLongJournal()
   const runner = { id: agent.id, orgId: c.orgId } as RunnerIdentity
-  const unread = createUnreadBytes({ org: 4 * MIB, all: 4 * MIB, log: c.deps.log })
-  const read = () => journalFor({ ...c.deps, unread }, runner, { run: offer.run, epoch: offer.epoch })
+  const unreadJournals = createUnreadBytes({ org: 4 * MIB, all: 4 * MIB, log: c.deps.log })
+  const read = () => journalFor({ ...c.deps, unreadJournals }, runner, { run: offer.run, epoch: offer.epoch })
   const readers = []
   for (let i = 0; i < 8; i++) {
     const reader = await read()
@@ -141,6 +141,17 @@ test('over the limit of unread bytes the reader of a journal who has waited long
   assert.equal((JSON.parse(await textOf(await read())) as unknown[]).length, 8)
 })
 
+test('readers who take nothing of streams and payloads have no journal of their org cut', async () => {
+  const offer = await aLongJournal()
+  const runner = { id: agent.id, orgId: c.orgId } as RunnerIdentity
+  const { pieces, cut } = await journalFor(c.deps, runner, { run: offer.run, epoch: offer.epoch })
+  await pieces.next()
+  const releases = Array.from({ length: 9 }, () => c.deps.unread.hold(c.orgId, 32 * MIB, () => {}))
+  assert.equal(cut.aborted, false)
+  for (const release of releases) release()
+  await pieces.return()
+})
+
 test('over HTTP a reader of a journal who is cut gets no end', async (t) => {
   const offer = await aLongJournal()
   const cuts: (() => void)[] = []
@@ -148,7 +159,7 @@ test('over HTTP a reader of a journal who is cut gets no end', async (t) => {
     cuts.push(cut)
     return () => {}
   }
-  t.mock.method(c.deps.unread, 'hold', hold)
+  t.mock.method(c.deps.unreadJournals, 'hold', hold)
   const url = `${c.url}/runner/v1/journals/${offer.run}?epoch=${offer.epoch}`
   const { body } = await fetch(url, { headers: { authorization: `Bearer ${await agent.token()}` } })
   const reader = body!.getReader()

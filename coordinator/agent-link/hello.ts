@@ -151,7 +151,7 @@ function mayBeStartedAnew({ deps, runner }: Session, { instance }: Hello, before
   if (!instance || instance.boot === instanceBoot) return false
   if (![instance.id, ...instance.previous].includes(before.instance ?? '')) return false
   if (instanceHost !== instance.host && (instanceFolder ?? '') !== instance.folder) return false
-  return !deps.sockets.doubts.isClone(runner.id, instance.boot, heardAgoMs ?? Infinity)
+  return !deps.sockets.doubts.isClone(runner, instance.boot, heardAgoMs ?? Infinity)
 }
 
 /** It comes again by itself, as after any end that was not meant for good. */

@@ -22,6 +22,8 @@ export interface RawRequest {
    * are kept. Throws PAYLOAD_TOO_LARGE at the first byte over the limit of the row.
    */
   read(options: { keep?: number; onPiece: (piece: Uint8Array) => void }): Promise<{ saved: Buffer; bytes: number }>
+  /** Its bytes are in memory until the handler has ended, and until this has too. */
+  holdFor(work: Promise<unknown>): void
 }
 
 /** What a handler is given. An identity of another kind throws: the row and its handler disagree. */

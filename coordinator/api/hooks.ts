@@ -34,6 +34,8 @@ async function answered(
   const url = `${call.base}${raw.path}${query && `?${query}`}`
   const incoming = { method: raw.method, url, query, headers: raw.headers, address: call.address }
   const received = receive(deps, source, { ...incoming, gone: () => call.gone, read: (options) => raw.read(options) })
+  // What is late for Slack goes on.
+  raw.holdFor(received)
   return answerFor(await (isOfSlack(raw.headers) ? inTime(received) : received))
 }
 

@@ -24,11 +24,14 @@ export class RawBody implements RawRequest {
   readonly #holding: Holding
   /** Ends the reading, if it is under way. */
   #fail: ((error: unknown) => void) | undefined
+  #isWhole = false
+  #work: Promise<unknown> | undefined
 
   constructor(needs: RawNeeds) {
     this.#needs = needs
     this.#holding = needs.bodies.hold(networkOf(needs.address), () => this.#giveWay())
-    needs.response.once('abort', () => this.#holding.release())
+    // What is whole is in memory until its handler is done with it.
+    needs.response.once('abort', () => this.#isWhole || this.#holding.release())
   }
 
   get method(): string {
@@ -44,15 +47,21 @@ export class RawBody implements RawRequest {
     return this.#needs.request.headers
   }
 
-  /** To be called when nothing of the body is in memory any more. */
+  holdFor(work: Promise<unknown>): void {
+    this.#work = work
+  }
+
+  /** To be called when the handler has ended. */
   release(): void {
-    this.#holding.release()
+    const { release } = this.#holding
+    if (this.#work) this.#work.then(release, release)
+    else release()
   }
 
   #giveWay(): void {
     const message = 'This body came too slowly while others needed the room; send it again.'
     this.#fail?.(new Fault('UNAVAILABLE', {}, message))
-    this.release()
+    this.#holding.release()
   }
 
   async read(options: Parameters<RawRequest['read']>[0]): Promise<{ saved: Buffer; bytes: number }> {
@@ -96,6 +105,7 @@ export class RawBody implements RawRequest {
       })
       request.on('end', () => {
         if (!saved) return
+        this.#isWhole = true
         this.#holding.whole()
         resolve({ saved: saved.whole(), bytes })
       })

@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import type { Acting, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { SseSink } from '../events/pour.ts'
 import type { AgentSocket, ClosedBy } from '../agent-link/agent-socket.ts'
+import type { Known } from '../limits/bytes-in-flight.ts'
 import type { DownloadSeat } from '../limits/download-seats.ts'
 import type { Source } from '../workflows/sources.ts'
 
@@ -22,7 +23,9 @@ export interface RawRequest {
    * are kept. Throws PAYLOAD_TOO_LARGE at the first byte over the limit of the row.
    */
   read(options: { keep?: number; onPiece: (piece: Uint8Array) => void }): Promise<{ saved: Buffer; bytes: number }>
-  /** Its bytes are in memory until the handler has ended, and until this has too. */
+  /** Where its bytes are counted, which are in memory until the handler has ended. */
+  readonly known: Known
+  /** They are in memory until this has ended too. */
   holdFor(work: Promise<unknown>): void
 }
 

@@ -32,8 +32,9 @@ async function answered(
   const { raw } = call
   const query = raw.query ?? ''
   const url = `${call.base}${raw.path}${query && `?${query}`}`
-  const incoming = { method: raw.method, url, query, headers: raw.headers, address: call.address }
-  const received = receive(deps, source, { ...incoming, gone: () => call.gone, read: (options) => raw.read(options) })
+  const { method, headers, known } = raw
+  const incoming = { method, url, query, headers, known, address: call.address, gone: () => call.gone }
+  const received = receive(deps, source, { ...incoming, read: (options) => raw.read(options) })
   // What is late for Slack goes on.
   raw.holdFor(received)
   return answerFor(await (isOfSlack(raw.headers) ? inTime(received) : received))

@@ -1,5 +1,5 @@
 import type { OrgId } from '@windlass/shared/ids.ts'
-import type { Holding } from '../limits/bytes-in-flight.ts'
+import type { Holding, Known } from '../limits/bytes-in-flight.ts'
 
 interface ValueSize {
   /** Of the body. */
@@ -9,7 +9,7 @@ interface ValueSize {
 }
 
 /** Counts the bytes of a body, and bounds what is in memory of its values. */
-export interface Room extends Omit<Holding, 'whole'> {
+export interface Room extends Omit<Holding, 'whole' | keyof Known> {
   /** The org whose turns the reading of a large body takes. */
   orgId: OrgId
   /** All of it has come: it holds its bytes until `release`, also when its client leaves. */

@@ -1,6 +1,6 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { RawRequest } from '../api/call.ts'
-import type { BytesInFlight, Holding } from '../limits/bytes-in-flight.ts'
+import type { BytesInFlight, Holding, Known } from '../limits/bytes-in-flight.ts'
 import { networkOf } from '../limits/strangers.ts'
 import { assertPlain, ClientGone, tooLarge } from '../call/body.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
@@ -18,7 +18,7 @@ interface RawNeeds {
   limit: number
 }
 
-/** A body as it comes. Nobody has proved yet who sends it: it counts for his address until `release`. */
+/** A body as it comes. Nobody has proved yet who sends it: it counts for his address until it is known whose it is. */
 export class RawBody implements RawRequest {
   readonly #needs: RawNeeds
   readonly #holding: Holding
@@ -45,6 +45,10 @@ export class RawBody implements RawRequest {
   }
   get headers(): Readonly<Record<string, string>> {
     return this.#needs.request.headers
+  }
+
+  get known(): Known {
+    return this.#holding
   }
 
   holdFor(work: Promise<unknown>): void {

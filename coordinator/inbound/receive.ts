@@ -6,6 +6,7 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
 import { openOwned } from '../environments/owned-secrets.ts'
 import type { SecretKeys } from '../environments/secret-keys.ts'
+import type { Known } from '../limits/bytes-in-flight.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { PerMinute } from '../limits/per-minute.ts'
 import type { SourceGate } from '../limits/source-gate.ts'
@@ -45,6 +46,8 @@ export interface Incoming {
   /** Fires when the sender has hung up. */
   gone: () => AbortSignal
   read(options: { keep?: number; onPiece: (piece: Uint8Array) => void }): Promise<{ saved: Buffer; bytes: number }>
+  /** Counts its bytes for the address until they are somebody's. */
+  known: Known
 }
 
 export interface Received {
@@ -82,9 +85,10 @@ export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Inc
   }
   const { source, secrets, once } = await accepted(judged)
   const verified = verifiedOf({ source, secrets }, incoming, saved)
+  await holdForOrg(deps, verified, incoming)
   await assertRate(deps, verified)
   const lookAgain = async () => (await accepted(await judgeAgain(deps, judged, incoming, saved))).source
-  const taken = take(deps, { ...verified, once }, lookAgain)
+  const taken = take(deps, { ...verified, once, known: incoming.known }, lookAgain)
   const { id, committed, handshake } = await taken.catch((error) => noteTooMany(deps, verified, error))
   return { source, receipt: await receiptOf(deps, source, { id, committed }), ...(handshake && { handshake }) }
 }
@@ -217,6 +221,15 @@ async function assertRate(deps: ReceiveDeps, verified: Verified): Promise<void> 
   const { kind, id, orgId, name } = verified.source
   const { refusal } = await deps.deliveryLimits.take({ kind, id, orgId, org: name })
   if (refusal) await noteTooMany(deps, verified, refusal)
+}
+
+/** Whoever sends for an org may have others send from the same address: GitHub has few. */
+async function holdForOrg(deps: ReceiveDeps, verified: Verified, { known }: Incoming): Promise<void> {
+  try {
+    known.countFor(verified.source.orgId)
+  } catch (error) {
+    await noteTooMany(deps, verified, error)
+  }
 }
 
 /** The first that is too many in a minute is kept: it can be replayed, and shows that there were more. */

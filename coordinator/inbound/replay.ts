@@ -6,7 +6,7 @@ import type { LongCall } from '../actor.ts'
 import { openOwned } from '../environments/owned-secrets.ts'
 import type { SecretKeys } from '../environments/secret-keys.ts'
 import { claimOf, once, type TakeKey } from '../idempotency/once.ts'
-import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
+import type { BytesInFlight, Known } from '../limits/bytes-in-flight.ts'
 import { assertWhole, getDelivery, needDelivery, streamOf } from './deliveries.ts'
 import type { WholeDeliveryRow } from './row.ts'
 import { beginCheck } from './rules/signature.ts'
@@ -62,18 +62,19 @@ async function replayNow(deps: Deps, call: LongCall, ask: RowAsk): Promise<Deliv
   const { row } = ask
   const by = call.caller
   assertWhole(row)
-  // Of the org, as those that come in are of an address: a payload is in memory here as well.
+  // A payload is in memory here as well.
   const holding = deps.deliveryBodies.hold(by.orgId)
   try {
+    holding.countFor(by.orgId)
     holding.take(row.payloadBytes)
-    return await getDelivery(deps, by, await takeAgain(deps, call, ask))
+    return await getDelivery(deps, by, await takeAgain(deps, call, { ...ask, known: holding }))
   } finally {
     holding.release()
   }
 }
 
-async function takeAgain(deps: Deps, call: LongCall, ask: RowAsk): Promise<DeliveryId> {
-  const { row, take: takeKey } = ask
+async function takeAgain(deps: Deps, call: LongCall, ask: RowAsk & { known: Known }): Promise<DeliveryId> {
+  const { row, known, take: takeKey } = ask
   const headers = JSON.parse(row.headers) as Record<string, string>
   const body = row.payload ?? Buffer.concat(await (await streamOf(deps.objects, row)).toArray())
   const find = async () => {
@@ -96,6 +97,7 @@ async function takeAgain(deps: Deps, call: LongCall, ask: RowAsk): Promise<Deliv
     query: row.query,
     receivedAt: receivedAt ?? row.receivedAt,
     attempts: row.attempts,
+    known,
     replay: { of: ask.delivery, audit: { by: call.caller, change }, assert: assertOneLeft, take: takeKey },
   }
   const lookAgain = async () => {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { Fault } from '@windlass/shared/errors.ts'
-import { type DeliveryId, newId } from '@windlass/shared/ids.ts'
+import { type DeliveryId, newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
+import type { Revocable } from '../actor.ts'
 import type { Tx } from '../db/client.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
 import type { Partitions } from '../db/partitions.ts'
@@ -11,6 +12,7 @@ import { ringRun } from '../events/ring.ts'
 import type { TakeKey } from '../idempotency/once.ts'
 import { contentKey } from '../objects/key.ts'
 import type { ObjectStore } from '../objects/store.ts'
+import type { Known } from '../limits/bytes-in-flight.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
 import { isLongAgo } from '../stay.ts'
 import { commitDeliveries, type Committed, keysOf, type NewDelivery } from './commit.ts'
@@ -45,6 +47,8 @@ export interface Verified {
   attempts: number
   /** Its signature, where it stands for this one delivery. */
   once?: Once | undefined
+  /** Counts its body. Left out: nobody does. */
+  known?: Known
   /** Set for a replay, which is no repetition. */
   replay?: Replay
 }
@@ -79,10 +83,10 @@ export async function take(
   lookAgain: () => Promise<InboundSource>,
 ): Promise<Taken> {
   const since = performance.now()
-  const { source, body } = verified
+  const { source, body, known } = verified
   const wanting = await wantingOf(deps, source)
   const stay = async () => void (await lookAgain())
-  const turn = <T>(act: () => Promise<T>) => deps.turns.orgDeliveries.run(source.orgId, { stay }, act)
+  const turn = <T>(act: () => Promise<T>) => inTurn(deps, { orgId: source.orgId, stay, known }, act)
   const starts = Math.min(MOST_STARTED, Math.max(1, wanting.workflows))
   if (starts * body.length + wanting.weight <= LIGHT_BYTES)
     return takeNow(deps, { ...verified, wanting, since, inTurn: turn }, lookAgain)
@@ -90,6 +94,25 @@ export async function take(
   const { wanted: _, ...rest } = wanting
   return turn(() => takeNow(deps, { ...verified, wanting: rest, since, inTurn: (long) => long() }, lookAgain))
 }
+
+type InTurn = Revocable & { orgId: OrgId; known: Known | undefined }
+
+/** Its body gives way to those of others for as long as it waits. */
+async function inTurn<T>(deps: TakeDeps, asked: InTurn, act: () => Promise<T>): Promise<T> {
+  const { orgId, known, ...revocable } = asked
+  const gone = new AbortController()
+  const begin = known?.wait(() => gone.abort(new Fault('UNAVAILABLE', {}, GAVE_WAY)))
+  try {
+    return await deps.turns.orgDeliveries.run(orgId, { ...revocable, gone: gone.signal }, () => {
+      begin?.()
+      return act()
+    })
+  } finally {
+    begin?.()
+  }
+}
+
+const GAVE_WAY = 'This delivery waited for others of its org while others needed the room; send it again.'
 
 async function takeNow(
   deps: TakeDeps,

@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import { createBySize } from './by-size.ts'
+import { createGivingWay } from './giving-way.ts'
 
 /** Limits the bytes of large things in memory: those of one org, and those of all orgs together. */
 export interface BytesInFlight {
@@ -13,7 +13,7 @@ export interface BytesInFlight {
 }
 
 /** What one request has in memory. */
-export interface Holding {
+export interface Holding extends Known {
   /**
    * Counts what is to come for the org only: it is not in memory yet, and may never come. Throws RATE_LIMITED when the
    * org has too much under way.
@@ -24,44 +24,59 @@ export interface Holding {
    * under way, UNAVAILABLE when all together have.
    */
   take(this: void, bytes: number): void
-  /** All of it has come: it gives way to nobody any more. */
+  /** All of it has come: it gives way to nobody any more, but while it waits. */
   whole(this: void): void
   /** Gives everything back; again does nothing. */
   release(this: void): void
 }
 
+/** What is whole, once it is known whose it is. */
+export interface Known {
+  /**
+   * It is of this org, for which it counts from now on. Throws RATE_LIMITED when that has too much under way; then it
+   * counts where it did.
+   */
+  countFor(this: void, orgId: string): void
+  /**
+   * It only waits for others of its org, and may lose its place: when all together have too much, the one that has
+   * waited for longest of the org with the most is told, to within a ninth. Its bytes are given back before `giveUp` is
+   * called, which has to let go of them. Returns what ends the wait.
+   */
+  wait(this: void, giveUp: () => void): () => void
+}
+
 /** Bytes of each request that are not counted: small requests never meet the limit. */
 const FREE_BYTES = 64 * 1024
-/** A body that is younger has no rate yet. */
-const YOUNG_MS = 5_000
-/** Bodies that are looked at for the slowest: tens of thousands may come at once. */
-const MOST_LOOKS = 1000
 const RETRY_AFTER_MS = 5_000
 
 interface Options {
   /** Names it in refusals. */
   what?: string
   /** The unit of the first limit: the bytes of each are counted together. */
-  scope?: 'org' | 'address'
+  scope?: Scope
   now?: () => number
 }
 
+type Scope = 'org' | 'address'
+
 export function createBytesInFlight(limits: Bytes, options: Options = {}): BytesInFlight {
   const { what = 'Deploys', scope = 'org', now = () => performance.now() } = options
-  const byOrg = new Map<string, number>()
-  const coming = createComing((orgId) => byOrg.get(orgId) ?? 0, now)
+  const byUnit = new Map<string, number>()
+  const heldBy = (unit: string) => byUnit.get(unit) ?? 0
+  const giving = createGivingWay(heldBy, now)
   let all = 0
 
-  function add(orgId: string, more: Bytes) {
-    const held = (byOrg.get(orgId) ?? 0) + more.org
-    if (held > 0) byOrg.set(orgId, held)
-    else byOrg.delete(orgId)
+  function add(unit: string, more: Bytes) {
+    const held = heldBy(unit) + more.org
+    if (held > 0) byUnit.set(unit, held)
+    else byUnit.delete(unit)
     all += more.all
-    coming.rank(orgId)
+    giving.rank(unit)
   }
 
   return {
     hold(orgId, giveWay) {
+      let unit = { id: orgId, scope }
       let seen = { announced: 0, taken: 0 }
       let counted: Bytes = { org: 0, all: 0 }
       const since = now()
@@ -70,22 +85,35 @@ export function createBytesInFlight(limits: Bytes, options: Options = {}): Bytes
       function see({ announced, taken }: typeof seen) {
         const wanted = { org: beyondFree(Math.max(announced, taken)), all: beyondFree(taken) }
         const more = { org: wanted.org - counted.org, all: wanted.all - counted.all }
-        refuseOverOfOne({ limit: limits.org, what, scope }, more.org, (byOrg.get(orgId) ?? 0) + more.org)
-        if (more.all > 0) coming.makeRoom(holding, () => all + more.all <= limits.all)
+        refuseOverOfOne({ limit: limits.org, what, scope: unit.scope }, more.org, heldBy(unit.id) + more.org)
+        if (more.all > 0) giving.makeRoom(holding, () => all + more.all <= limits.all)
         refuseOverOfAll({ limit: limits.all, what }, more.all, all + more.all)
         seen = { announced, taken }
         counted = wanted
-        add(orgId, more)
-        if (giveWay && more.all > 0) coming.add(orgId, holding, { giveWay, since, bytes: taken })
+        add(unit.id, more)
+        if (giveWay && more.all > 0) giving.add(unit.id, holding, { giveWay, since, bytes: taken })
       }
 
       const holding: Holding = {
         announce: (bytes) => see({ ...seen, announced: seen.announced + bytes }),
         take: (bytes) => see({ ...seen, taken: seen.taken + bytes }),
-        whole: () => coming.remove(orgId, holding),
+        whole: () => giving.remove(unit.id, holding),
+        countFor(id) {
+          const { org } = counted
+          refuseOverOfOne({ limit: limits.org, what, scope: 'org' }, org, heldBy(id) + org)
+          holding.whole()
+          add(unit.id, { org: -org, all: 0 })
+          unit = { id, scope: 'org' }
+          add(id, { org, all: 0 })
+        },
+        wait(giveUp) {
+          const one = { giveWay: () => (holding.release(), giveUp()), bytes: seen.taken }
+          giving.add(unit.id, holding, one)
+          return holding.whole
+        },
         release() {
-          coming.remove(orgId, holding)
-          add(orgId, { org: -counted.org, all: -counted.all })
+          holding.whole()
+          add(unit.id, { org: -counted.org, all: -counted.all })
           seen = { announced: 0, taken: 0 }
           counted = { org: 0, all: 0 }
         },
@@ -94,77 +122,6 @@ export function createBytesInFlight(limits: Bytes, options: Options = {}): Bytes
     },
   }
 }
-
-interface Coming {
-  giveWay: () => void
-  since: number
-  bytes: number
-}
-
-/** What is still coming and may give way, by org, the longest first. */
-function createComing(heldBy: (orgId: string) => number, now: () => number) {
-  const byOrg = new Map<string, Map<Holding, Coming>>()
-  const bySize = createBySize()
-
-  function remove(orgId: string, holding: Holding): void {
-    const ofOrg = byOrg.get(orgId)
-    if (ofOrg?.delete(holding) && ofOrg.size === 0) byOrg.delete(orgId)
-    rank(orgId)
-  }
-
-  function rank(orgId: string): void {
-    if (byOrg.has(orgId)) bySize.set(orgId, heldBy(orgId))
-    else bySize.remove(orgId)
-  }
-
-  function firstOfMost(): Found | undefined {
-    const most = bySize.largest()
-    const first = most === undefined ? undefined : byOrg.get(most)?.entries().next().value
-    return first && [most!, ...first]
-  }
-
-  /** The body with the lowest rate. One that stalls holds its room for as long as its sender likes. */
-  function slowest(): Found | undefined {
-    let found: Found | undefined
-    let least = Infinity
-    let looks = 0
-    for (const [orgId, ofOrg] of byOrg)
-      for (const [holding, one] of ofOrg) {
-        if (looks++ >= MOST_LOOKS) return found
-        const ms = now() - one.since
-        if (ms < YOUNG_MS || one.bytes / ms >= least) continue
-        least = one.bytes / ms
-        found = [orgId, holding, one]
-      }
-    return found
-  }
-
-  return {
-    remove,
-    /** What the org holds has changed. */
-    rank,
-    add(orgId: string, holding: Holding, one: Coming): void {
-      const ofOrg = byOrg.get(orgId) ?? new Map<Holding, Coming>()
-      byOrg.set(orgId, ofOrg.set(holding, one))
-      rank(orgId)
-    },
-    /** Until there is room, or nobody is left who gives way to the one that asks. */
-    makeRoom(asking: Holding, isThere: () => boolean): void {
-      let maySomeBeSlow = true
-      while (!isThere()) {
-        const slow: Found | undefined = maySomeBeSlow ? slowest() : undefined
-        maySomeBeSlow = slow !== undefined
-        const found = slow ?? firstOfMost()
-        if (!found || found[1] === asking) return
-        const [orgId, holding, { giveWay }] = found
-        remove(orgId, holding)
-        giveWay()
-      }
-    },
-  }
-}
-
-type Found = [orgId: string, holding: Holding, one: Coming]
 
 /** Bytes of one org, and of all orgs together. */
 type Bytes = { org: number; all: number }

@@ -8,7 +8,7 @@ const MIB = 1024 * 1024
 
 /** What deliveries may take up before and after it is known whose they are. */
 export interface InboundLimits {
-  /** Of bodies that are coming in: for each address of senders, and for all. */
+  /** Of bodies: for each address of senders until they are verified, then for their org, and for all. */
   deliveryBodies: BytesInFlight
   /** Of deliveries that were not verified, by address. */
   unverified: PerMinute
@@ -27,7 +27,7 @@ interface Settings {
 
 export function openInbound(settings: Settings, owners: SourceOwners): InboundLimits {
   const { maxDeliveryBytes, limitUnverifiedPerMin, limitRefusedPerMin } = settings
-  // A provider sends from few addresses, and several large ones at once.
+  // A provider sends from few addresses, and several large ones at once: an org has as much of them.
   const limits = { org: 3 * maxDeliveryBytes, all: Math.max(192 * MIB, 4 * maxDeliveryBytes) }
   return {
     deliveryBodies: createBytesInFlight(limits, { what: 'Deliveries', scope: 'address' }),

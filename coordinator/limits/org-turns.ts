@@ -7,10 +7,11 @@ import { createSlowOrgs } from './slow-orgs.ts'
 /** Bounds what one org does at once of one kind, so that a dozen connections for all orgs are not held by one. */
 export interface OrgTurns {
   /**
-   * Acts when the org has a seat. Throws RATE_LIMITED when it has waited too long for one. The credential may be lost
-   * while others have their turns: three slow requests of its own org are enough.
+   * Acts when the org has a seat. Throws RATE_LIMITED when it has waited too long for one, and the reason of `gone`
+   * when that is aborted first. The credential may be lost while others have their turns: three slow requests of its
+   * own org are enough.
    */
-  run<T>(orgId: string, asked: Revocable, act: () => Promise<T> | T): Promise<T>
+  run<T>(orgId: string, asked: Revocable & { gone?: AbortSignal }, act: () => Promise<T> | T): Promise<T>
   /** Acts when the org has a seat at once. False: it has none, and nothing was done. */
   runIfFree(orgId: string, act: () => Promise<unknown>): Promise<boolean>
 }
@@ -136,13 +137,15 @@ export function createOrgTurns({ scope, seats, keepsOne, message }: Kind, patien
   return {
     async run(orgId, asked, act) {
       const since = performance.now()
-      const leave = await seating.takeInTime(orgId, patienceMs)
-      if (!leave) throw tooLong()
+      const leave = await seating.takeInTime(orgId, patienceMs, 1, asked.gone)
       try {
+        asked.gone?.throwIfAborted()
+        if (!leave) throw tooLong()
         if (isLongAgo(since)) await asked.stay()
+        asked.gone?.throwIfAborted()
         return await act()
       } finally {
-        leave()
+        leave?.()
       }
     },
     async runIfFree(orgId, act) {

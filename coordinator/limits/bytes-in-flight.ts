@@ -54,13 +54,18 @@ interface Options {
   what?: string
   /** The unit of the first limit: the bytes of each are counted together. */
   scope?: Scope
+  /**
+   * What bodies of at most 64 KiB may have beyond both limits, so that large ones leave room for them. It is for those
+   * that are counted from their first byte.
+   */
+  small?: Bytes
   now?: () => number
 }
 
 type Scope = 'org' | 'address'
 
 export function createBytesInFlight(limits: Bytes, options: Options = {}): BytesInFlight {
-  const { what = 'Deploys', scope = 'org', now = () => performance.now() } = options
+  const { what = 'Deploys', scope = 'org', small = { org: 0, all: 0 }, now = () => performance.now() } = options
   const byUnit = new Map<string, number>()
   const heldBy = (unit: string) => byUnit.get(unit) ?? 0
   const giving = createGivingWay(heldBy, now)
@@ -81,14 +86,19 @@ export function createBytesInFlight(limits: Bytes, options: Options = {}): Bytes
       let counted: Bytes = { org: 0, all: 0 }
       const since = now()
       const beyondFree = (bytes: number) => Math.max(0, bytes - (giveWay ? 0 : FREE_BYTES))
+      const isSmall = ({ announced, taken }: typeof seen) => Math.max(announced, taken) <= FREE_BYTES
+      const most = (next: typeof seen) =>
+        isSmall(next) ? { org: limits.org + small.org, all: limits.all + small.all } : limits
 
-      function see({ announced, taken }: typeof seen) {
+      function see(next: typeof seen) {
+        const { announced, taken } = next
         const wanted = { org: beyondFree(Math.max(announced, taken)), all: beyondFree(taken) }
         const more = { org: wanted.org - counted.org, all: wanted.all - counted.all }
-        refuseOverOfOne({ limit: limits.org, what, scope: unit.scope }, more.org, heldBy(unit.id) + more.org)
-        if (more.all > 0) giving.makeRoom(holding, () => all + more.all <= limits.all)
-        refuseOverOfAll({ limit: limits.all, what }, more.all, all + more.all)
-        seen = { announced, taken }
+        const limit = most(next)
+        refuseOverOfOne({ limit: limit.org, what, scope: unit.scope }, more.org, heldBy(unit.id) + more.org)
+        if (more.all > 0) giving.makeRoom(holding, () => all + more.all <= limit.all)
+        refuseOverOfAll({ limit: limit.all, what }, more.all, all + more.all)
+        seen = next
         counted = wanted
         add(unit.id, more)
         if (giveWay && more.all > 0) giving.add(unit.id, holding, { giveWay, since, bytes: taken })
@@ -100,7 +110,7 @@ export function createBytesInFlight(limits: Bytes, options: Options = {}): Bytes
         whole: () => giving.remove(unit.id, holding),
         countFor(id) {
           const { org } = counted
-          refuseOverOfOne({ limit: limits.org, what, scope: 'org' }, org, heldBy(id) + org)
+          refuseOverOfOne({ limit: most(seen).org, what, scope: 'org' }, org, heldBy(id) + org)
           holding.whole()
           add(unit.id, { org: -org, all: 0 })
           unit = { id, scope: 'org' }

@@ -5,6 +5,8 @@ import { createSourceGate, type SourceGate, type SourceOwners } from './source-g
 import { createStrangers } from './strangers.ts'
 
 const MIB = 1024 * 1024
+/** What is small is most of what comes in. Beyond the limits a thousand and more have room for a moment. */
+const SMALL = { org: 8 * MIB, all: 32 * MIB }
 
 /** What deliveries may take up before and after it is known whose they are. */
 export interface InboundLimits {
@@ -30,7 +32,7 @@ export function openInbound(settings: Settings, owners: SourceOwners): InboundLi
   // A provider sends from few addresses, and several large ones at once: an org has as much of them.
   const limits = { org: 3 * maxDeliveryBytes, all: Math.max(192 * MIB, 4 * maxDeliveryBytes) }
   return {
-    deliveryBodies: createBytesInFlight(limits, { what: 'Deliveries', scope: 'address' }),
+    deliveryBodies: createBytesInFlight(limits, { what: 'Deliveries', scope: 'address', small: SMALL }),
     unverified: createPerMinute(limitUnverifiedPerMin || Number.POSITIVE_INFINITY),
     tooManyNoted: createPerMinute(1),
     sourceGate: createSourceGate(createStrangers(limitRefusedPerMin, { what: 'addresses of webhooks' }), owners),

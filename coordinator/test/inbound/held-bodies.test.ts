@@ -70,6 +70,7 @@ test('an org has as much waiting as one address may send, from however many it c
   )
   assert.match(refused.error.message, /^Deliveries of this org may have 3145728 bytes under way together/)
   assert.equal(refused.headers.get('retry-after'), '5')
+  assert.equal((await post(ours, 60_000, '203.0.113.9')).status, 200, 'what is small has room')
   for (const address of ['203.0.113.1', '203.0.113.9'])
     assert.equal((await post(other, LARGE_BYTES, address)).status, 200)
   await giveTurns()
@@ -89,6 +90,13 @@ test('what waits for others of its org gives way when others have no room', asyn
   assert.match(error.message, /waited for others of its org while others needed the room; send it again/)
   await giveTurns()
   for (const answer of await Promise.all(others)) assert.equal(answer.status, 200)
+})
+
+test('a small delivery has room though large ones have filled theirs', async (t) => {
+  const other = await aHookOfItsOwn()
+  fill(t, ALL_BYTES)
+  assert.equal((await post(other, 60_000, '198.51.100.7')).status, 200)
+  assert.equal((await post(other, 70_000, '198.51.100.7')).status, 503)
 })
 
 test('what has been answered Slack in time, and goes on, still counts', async (t) => {

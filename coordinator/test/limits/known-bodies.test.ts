@@ -60,3 +60,24 @@ test('what waits gives way as what is coming does, of the one with the most, and
   assert.deepEqual(gone.slice(2).toSorted(), ['a3', 'b1'])
   assert.throws(() => inFlight.hold('somebody').take(2 * MIB), { code: 'UNAVAILABLE' }, 'a1 has its turn')
 })
+
+test('small ones have room of their own beside large ones', () => {
+  const small = { org: 100_000, all: 150_000 }
+  const inFlight = createBytesInFlight({ org: 3 * MIB, all: 4 * MIB }, { scope: 'address', small })
+  const take = (address: string, bytes: number) => {
+    const holding = inFlight.hold(address, () => assert.fail('it is whole'))
+    holding.take(bytes)
+    holding.whole()
+    return holding
+  }
+  take('a', 3 * MIB)
+  const one = take('a', 50_000)
+  assert.throws(() => one.take(20_000), { code: 'RATE_LIMITED' }, 'it is small no more')
+  take('a', 50_000)
+  assert.throws(() => take('a', 1), { code: 'RATE_LIMITED' })
+  one.release()
+  take('b', MIB - 50_000)
+  take('c', 60_000)
+  take('d', 60_000)
+  assert.throws(() => take('e', 60_000), { code: 'UNAVAILABLE' })
+})

@@ -5,14 +5,21 @@ import type { Timers } from '../engine/commit/clock.ts'
 import { leftOut } from '../engine/commit/left-out.ts'
 import { createOrgLine, openLimitedSeats, type OrgLine } from '../engine/commit/org-line.ts'
 import { isLimitedVersion } from '../engine/commit/trigger.ts'
+import { createSlowOrgs, type SlowOrgs } from '../limits/slow-orgs.ts'
 import type { Targets } from '../workflows/targets.ts'
 import type { ScheduleRow } from './row.ts'
 import type { PassedOver } from './store-settle.ts'
 
 type Waiting = Pick<ScheduleRow, 'id' | 'orgId' | 'workflowId'>
 
-/** Schedules whose runs may wait for the locks of limits: no others wait for them, and each org has its turn. */
-export type SchedulesBehind = OrgLine<Waiting>
+/**
+ * Schedules whose runs may wait for the locks of limits, or whose ticks take long to decide: no others wait for them,
+ * and each org has its turn.
+ */
+export interface SchedulesBehind extends OrgLine<Waiting> {
+  /** Orgs whose ticks took long to decide in the last seconds. */
+  slowOrgs: SlowOrgs
+}
 
 /** Of one org: they are decided when they have their turn, and one piece of them may wait for the locks of its org. */
 const AT_ONCE = 100
@@ -24,7 +31,8 @@ const LOOK_AGAIN_MS = 100
 export function openSchedulesBehind({ log, scheduleTimers }: { log: Log; scheduleTimers: Timers }): SchedulesBehind {
   const onFree = () => scheduleTimers.expect(0)
   const of = 'schedules behind others'
-  return createOrgLine({ log, of, most: AT_ONCE, mostItems: AT_ONCE, seats: openLimitedSeats(), onFree })
+  const line = createOrgLine<Waiting>({ log, of, most: AT_ONCE, mostItems: AT_ONCE, seats: openLimitedSeats(), onFree })
+  return { ...line, slowOrgs: createSlowOrgs() }
 }
 
 interface BehindDeps {
@@ -40,21 +48,35 @@ export function passedOver({ schedulesBehind }: Pick<BehindDeps, 'schedulesBehin
 
 export const isNothing = ({ orgs, workflows }: PassedOver) => orgs.length === 0 && workflows.length === 0
 
-/** What this pass does. `settle` does what has its turn behind it; false: somebody else was changing all of them. */
+/** Does what has its turn behind others; false: somebody else was changing all of them. */
+type Settle = (ids: ScheduleId[]) => Promise<boolean>
+
+/** What this pass does. An org that was slow before is behind it with all it has. */
 export async function withoutBehind(
   deps: BehindDeps,
   rows: readonly ScheduleRow[],
-  settle: (ids: ScheduleId[]) => Promise<boolean>,
+  settle: Settle,
 ): Promise<{ mine: ScheduleRow[]; isAnyBehind: boolean }> {
   const limited = await limitedAmong(deps.targets, rows)
-  const behind = rows.filter(({ workflowId }) => limited.has(workflowId))
-  deps.schedulesBehind.add(
-    behind.map(({ id, orgId, workflowId }) => ({ item: { id, orgId, workflowId }, weight: 1, isLimited: true })),
+  const { slowOrgs } = deps.schedulesBehind
+  const isBehind = ({ workflowId, orgId }: ScheduleRow) => limited.has(workflowId) || slowOrgs.isSlow(orgId)
+  const behind = rows.filter(isBehind)
+  putBehind(deps, behind, settle)
+  return { mine: rows.filter((row) => !behind.includes(row)), isAnyBehind: behind.length > 0 }
+}
+
+/** Each org has a turn of its own, also where nothing is limited. */
+export function putBehind(
+  { schedulesBehind }: Pick<BehindDeps, 'schedulesBehind'>,
+  rows: readonly ScheduleRow[],
+  settle: Settle,
+): void {
+  schedulesBehind.add(
+    rows.map(({ id, orgId, workflowId }) => ({ item: { id, orgId, workflowId }, weight: 1, isLimited: true })),
     async (some) => {
       if (!(await settle(some.map(({ id }) => id)))) await pause(LOOK_AGAIN_MS)
     },
   )
-  return { mine: rows.filter(({ workflowId }) => !limited.has(workflowId)), isAnyBehind: behind.length > 0 }
 }
 
 /** Workflows whose next runs are limited. Of what cannot be looked up, whoever decides its ticks says so. */

@@ -1,4 +1,3 @@
-import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { ScheduleId } from '@windlass/shared/ids.ts'
@@ -6,12 +5,11 @@ import type { Config } from '../config.ts'
 import { type Db, isConnectionLoss, mayPass, PostgresError } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import { createRuns, isLimitedRun, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
-import { inTime } from '../in-time.ts'
-import { createSlices } from '../slices.ts'
-import { isNothing, passedOver, type SchedulesBehind, withoutBehind } from './behind.ts'
+import { isNothing, passedOver, putBehind, type SchedulesBehind, withoutBehind } from './behind.ts'
+import { decide } from './decide.ts'
 import { type EndOfOrg, ENDED_AT_ONCE, enqueueEnds } from './end-runs.ts'
-import { type Plan, type PlanAsk, planOf } from './plan.ts'
-import { fitting, pieces, weightOf } from './portions.ts'
+import { type Plan, planOf } from './plan.ts'
+import { fitting, pieces } from './portions.ts'
 import type { ScheduleRow } from './row.ts'
 import * as store from './store.ts'
 import { unfinishedOf } from './store-unfinished.ts'
@@ -21,8 +19,6 @@ import * as settling from './store-settle.ts'
 const AT_ONCE = 100
 /** Of so many that are due some are taken: other coordinators look at the same moment, and begin elsewhere. */
 const SEEN = 4 * AT_ONCE
-/** Of one org in one pass: the ticks of others wait for its end. What is left is decided anew with the next pass. */
-const RUNS_OF_ORG = 512
 /** After a failure that may pass. */
 const PUT_OFF_MS = 5000
 /** After one that will not. */
@@ -50,10 +46,14 @@ export async function fireSchedules(deps: FireDeps, signal?: AbortSignal): Promi
     const due = found.filter(({ inMs }) => inMs <= 0)
     const next = found[0]?.inMs ?? null
     if (due.length === 0) return isNothing(passed) ? next : Math.min(LOOK_AGAIN_MS, next ?? Infinity)
-    const settle = (ids: readonly ScheduleId[]) => settleThese(deps, ids, signal)
+    const settle = async (ids: readonly ScheduleId[]) => {
+      const { isAny } = await settleRows(deps, await dueNow(deps.db, ids), { isBehind: true, signal })
+      return isAny
+    }
     const { mine, isAnyBehind } = await withoutBehind(deps, await dueNow(deps.db, some(due)), settle)
-    const isAny = await settleRows(deps, mine, signal)
-    idle = isAny || isAnyBehind ? 0 : idle + 1
+    const { isAny, slow } = await settleRows(deps, mine, { isBehind: false, signal })
+    putBehind(deps, slow, settle)
+    idle = isAny || isAnyBehind || slow.length > 0 ? 0 : idle + 1
   }
   return LOOK_AGAIN_MS
 }
@@ -69,22 +69,36 @@ function stretch<T>(all: readonly T[]): T[] {
   return all.slice(begin, begin + AT_ONCE)
 }
 
-const settleThese = async (deps: FireDeps, ids: readonly ScheduleId[], signal?: AbortSignal) =>
-  settleRows(deps, await dueNow(deps.db, ids), signal)
+interface SettleAsk {
+  /** Rows of one org, which no others wait for. */
+  isBehind: boolean
+  signal: AbortSignal | undefined
+}
 
-/** False: somebody else is changing all of them, and nothing was done. */
-async function settleRows(deps: FireDeps, rows: readonly ScheduleRow[], signal?: AbortSignal): Promise<boolean> {
+interface Settled {
+  /** False: somebody else is changing all of them, and nothing was done. */
+  isAny: boolean
+  /** What is left for behind the others. */
+  slow: ScheduleRow[]
+}
+
+async function settleRows(
+  deps: FireDeps,
+  rows: readonly ScheduleRow[],
+  { isBehind, signal }: SettleAsk,
+): Promise<Settled> {
   const unfinished = await unfinishedOf(deps.db, rows.flatMap(unfinishedFor))
   const byOrg = [...Map.groupBy(rows, ({ orgId }) => orgId).values()]
-  const decided = await Promise.all(byOrg.map((own) => decide(deps, own, unfinished)))
+  const decided = await Promise.all(byOrg.map((own) => decide(deps, own, { unfinished, isBehind })))
   const waiting = decided.flatMap((own) => own.waiting)
+  const slow = decided.flatMap((own) => own.slow)
   if (waiting.length > 0) await settling.putOff(deps.db, waiting, PUT_OFF_MS)
   let isAny = waiting.length > 0
   for (const piece of pieces(fitting(decided.map(({ plans }) => plans)))) {
-    if (signal?.aborted) return true
+    if (signal?.aborted) return { isAny: true, slow }
     if (await commitOrPutOff(deps, piece)) isAny = true
   }
-  return isAny
+  return { isAny, slow }
 }
 
 /** The most overdue first: where an org has more than a pass decides, the same ones would win each time. */
@@ -98,47 +112,6 @@ function unfinishedFor({ id, overlap, earlier }: ScheduleRow): { id: ScheduleId;
   const overlaps = [overlap, ...earlier.map((rule) => rule.overlap)]
   if (overlaps.includes('cancel')) return [{ id, most: ENDED_AT_ONCE }]
   return overlaps.includes('skip') ? [{ id, most: 1 }] : []
-}
-
-/**
- * Time for the ticks of one org, and for each of them. A millisecond each is usual, but inputs that are slow to judge
- * take a second, and stand in a line with all else of their org that is judged: what is left is decided with the next
- * pass, as the ticks of others wait for the end of this one.
- */
-const DECIDING_MS = 1000
-
-interface Decision {
-  plans: Plan[]
-  /** Those that nobody can decide now. */
-  waiting: ScheduleRow[]
-}
-
-/** Decides what becomes of the ticks of one org. */
-async function decide(
-  deps: FireDeps,
-  rows: readonly ScheduleRow[],
-  unfinished: ReadonlyMap<string, PlanAsk['unfinished']>,
-): Promise<Decision> {
-  const since = performance.now()
-  const slices = createSlices()
-  const found: Decision = { plans: [], waiting: [] }
-  let weight = 0
-  for (const row of rows) {
-    const ask: PlanAsk = { unfinished: unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp }
-    try {
-      const plan = await inTime(DECIDING_MS, planOf(deps, row, ask))
-      found.plans.push(plan)
-      weight += weightOf(plan)
-    } catch (error) {
-      if (isConnectionLoss(error)) throw error
-      const level = error instanceof Fault ? 'warn' : 'error'
-      deps.log[level]('schedule.undecided', { schedule: row.id, error })
-      found.waiting.push(row)
-    }
-    if (weight >= RUNS_OF_ORG || performance.now() - since > DECIDING_MS) break
-    await slices()
-  }
-  return found
 }
 
 /** One schedule that fails time and again must not hold up the others. False: somebody else holds all of them. */

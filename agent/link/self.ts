@@ -25,6 +25,7 @@ export interface SelfParts {
 
 export function createSelf({ start, facts, slots, spool, settings }: SelfParts): Self {
   let sent = { facts: 0, slots: 0 }
+  let connections = 0
   const now = () => ({ facts: facts.version, slots: slots.total() })
   const fence = () => {
     const fenceMs = settings()?.fenceMs
@@ -42,6 +43,7 @@ export function createSelf({ start, facts, slots, spool, settings }: SelfParts):
         version: VERSION,
         slots: sent.slots,
         instance: start.instance,
+        connection: ++connections,
         facts: facts.current(),
       }
       return { t: 'hello', ...about, holds: spool.holds(), ...fence(), ...bootAge() }

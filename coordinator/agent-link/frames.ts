@@ -82,6 +82,7 @@ function isHello(frame: Record<string, unknown>): boolean {
     isHolds(frame.holds) &&
     isInstance(frame.instance) &&
     isBoot(frame) &&
+    isConnection(frame) &&
     saysOfItself(frame)
   )
 }
@@ -91,6 +92,9 @@ const MOST_BOOT_AGE_MS = 100 * 366 * 86_400_000
 
 const isBoot = ({ bootAgeMs }: Record<string, unknown>) =>
   bootAgeMs === undefined || isInt(bootAgeMs, 0, MOST_BOOT_AGE_MS)
+
+const isConnection = ({ connection }: Record<string, unknown>) =>
+  connection === undefined || isInt(connection, 1, MOST_INT)
 
 function isHeartbeat(frame: Record<string, unknown>): boolean {
   if (!isInt(frame.n, 0) || !isHolds(frame.holds)) return false

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { probe } from '@windlass/shared/probe.ts'
 import { type AgentFrame, protocolOf } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
@@ -32,6 +33,12 @@ const WAIT = 'another start of this agent is connected or executes runs: stop it
 const STARTED_ANEW =
   'this machine was heard from just before it was started anew, or a clone of it is: wait for silence'
 
+const GIVEN_UP = 'the agent has given this connection up, and said hello over a later one'
+const LATE = 'the hello was read too late: its agent may have given this connection up'
+
+/** An agent waits 20 s from its dialling for its welcome. */
+const LATE_MS = 15_000
+
 /** By runner: who connects again and again must not fill the disk. */
 const lines = { connected: createSample(), fromBefore: createSample(), copy: createSample() }
 
@@ -42,9 +49,14 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   if (unfit !== undefined) return turnAway(session, 'UPGRADE_REQUIRED', unfit)
   const { settings, leaseMs: nextLeaseMs } = await terms.settings()
   const { fenceMs, heartbeatMs } = settings
+  // What was read with it: the end of the connection, where the coordinator stood still meanwhile.
+  await setImmediate()
+  if (session.isOver) return false
+  if (mayBeGivenUp(session, frame)) return putOff(session, LATE)
   const before = await enter(session, frame, { leaseMs: nextLeaseMs, fenceMs, quietMs: QUIET_BEATS * heartbeatMs })
   if (!before) return turnAway(session, 'REVOKED', REVOKED_MESSAGE)
   if (!before.isIn) {
+    if (before.isGivenUp) return putOff(session, GIVEN_UP)
     if (mayBeStartedAnew(session, frame, before)) return putOff(session, STARTED_ANEW)
     if (mayBeMoved(frame, before)) return putOff(session)
     await reportCopy(session, frame)
@@ -117,11 +129,11 @@ function noteConnected({ deps, runner }: Session, { version, protocol, holds }: 
 
 /** One without a name that comes after one with a name is written down: nothing tells whether it is a copy. */
 async function enter(
-  { deps, runner }: Session,
+  { deps, runner, openedAt }: Session,
   frame: Hello,
   silences: store.Silences,
 ): Promise<store.Entered | undefined> {
-  const hello = { ...frame, protocol: protocolOf(frame.protocol)! }
+  const hello = { ...frame, protocol: protocolOf(frame.protocol)!, openMs: performance.now() - openedAt }
   if (frame.instance) return store.enter(deps.db, runner.id, hello, silences)
   return deps.db.begin(async (tx) => {
     const before = await store.enter(tx, runner.id, hello, silences)
@@ -132,6 +144,11 @@ async function enter(
     await recordOf(tx, runner, { action: 'runners.takenOver', after: { protocol, version } })
     return before
   })
+}
+
+/** Its agent does not number its connections: of those that do, the database tells which ones they have given up. */
+function mayBeGivenUp({ openedAt }: Session, { connection }: Hello): boolean {
+  return connection === undefined && performance.now() - openedAt > LATE_MS
 }
 
 /** It does not know the start before it, or has another machine. Of one that has no name nobody can tell. */

@@ -32,6 +32,7 @@ export function serveAgent(deps: SessionNeeds, runner: RunnerIdentity, socket: A
     socket,
     baseUrl,
     terms: createLeaseTerms(deps, runner),
+    openedAt: performance.now(),
     instance: undefined,
     connection: 0,
     isOver: false,

@@ -49,6 +49,8 @@ export interface Session {
   /** By which the agent reaches us. */
   baseUrl: string
   terms: LeaseTerms
+  /** When the upgrade was answered, by `performance.now()`. */
+  openedAt: number
   /** Which start of the agent speaks here, once it was let in. */
   instance: string | undefined
   /** Which of its runner's connections this is, once it was let in; 0 before. */

@@ -8,6 +8,10 @@ export interface Hello {
   version: string
   slots: number
   instance?: Instance | undefined
+  /** By which its process counts the connection, if it does. */
+  connection?: number | undefined
+  /** For how long the connection has been open. */
+  openMs: number
   facts?: AgentFacts | undefined
   /** The silence after which it ends its programs, if it says so. */
   fenceMs?: number | undefined
@@ -27,7 +31,9 @@ export interface Silences {
 
 export interface Entered {
   isIn: boolean
-  /** Milliseconds, to be compared with other times of the database alone. */
+  /** Its process has said hello over a later connection, and is heard over that. */
+  isGivenUp: boolean
+  /** When its connection was opened. Milliseconds, to be compared with other times of the database alone. */
   at: number | null
   /** The longest silence that it may believe it is allowed, with what it is about to be told. */
   toldFenceMs: number
@@ -58,7 +64,9 @@ export interface Entered {
  * for longer than its lease, and than those of its runs: then its folder was moved. A machine that was started anew may
  * have given the disk of the folder another number: nothing of the boot before executes there. A clone of it says the
  * same, but its original was heard of since, or is when its next heartbeats are due. Where one of the two has no name,
- * nobody can tell a copy: it is let in when the one before has left and executes nothing.
+ * nobody can tell a copy: it is let in when the one before has left and executes nothing. What a process says over a
+ * connection that it has given up since is read late, and says nothing of now. A machine that was set back to a
+ * snapshot of its memory counts from there on again, after a silence.
  */
 export async function enter(
   db: Sql,
@@ -67,10 +75,11 @@ export async function enter(
   { leaseMs, fenceMs, quietMs }: Silences,
 ): Promise<Entered | undefined> {
   const { protocol, version, slots, instance, facts, fenceMs: obeyedMs = null, bootAgeMs = null } = hello
-  const known = instance ? [instance.id, ...instance.previous] : []
+  const { connection = null, openMs } = hello
   const [row] = await db<Entered[]>`
-    with before as (
+    with found as (
       select id, instance, instance_host, instance_folder, instance_boot, connection,
+             instance_process, instance_connection,
              reconciled_instance, reconciled_boot, reconciled_process,
              -- What it says that it obeys, but no more than it was ever told.
              greatest(${fenceMs}::int, least(told_fence_ms, ${obeyedMs}::int)) as told_fence_ms,
@@ -97,45 +106,65 @@ export async function enter(
       where id = ${id} and deregistered_at is null
       for no key update
     ),
+    before as (
+      select *,
+             (is_heard and ${isOfLater(db, hello)}) is true as is_given_up
+      from found
+    ),
     entered as (
       update runners r
       set
-        last_heartbeat_at = now(),
-        disconnected_at   = null,
-        disconnected_by   = null,
-        protocol          = ${protocol},
-        version           = ${version},
-        slots             = ${slots},
-        told_fence_ms     = b.told_fence_ms,
+        last_heartbeat_at   = now(),
+        disconnected_at     = null,
+        disconnected_by     = null,
+        protocol            = ${protocol},
+        version             = ${version},
+        slots               = ${slots},
+        told_fence_ms       = b.told_fence_ms,
         ${facts ? factColumns(db, facts) : db``}
-        instance          = coalesce(${instance?.id ?? null}, r.instance),
-        instance_host     = ${instance?.host ?? null},
-        instance_folder   = ${instance?.folder ?? null},
-        instance_boot     = ${instance?.boot ?? null},
-        instance_process  = ${instance?.process ?? null},
-        connection        = r.connection + 1
+        instance            = coalesce(${instance?.id ?? null}, r.instance),
+        instance_host       = ${instance?.host ?? null},
+        instance_folder     = ${instance?.folder ?? null},
+        instance_boot       = ${instance?.boot ?? null},
+        instance_process    = ${instance?.process ?? null},
+        instance_connection = ${connection}::int,
+        connection          = r.connection + 1
       from before b
       where r.id = b.id
-        and case
-              when b.instance is null or ${!instance} and b.instance_host is null then true
-              when ${instance !== undefined} and b.instance <> all(${known}) then false
-              when ${!instance} or b.instance_host is null then not b.executes and (b.has_left or not b.is_heard)
-              else b.instance_host = ${instance?.host ?? ''}
-                  and (b.instance_boot is not distinct from ${instance?.boot ?? ''} or b.is_of_before)
-                or b.instance_folder = ${instance?.folder ?? null}
-                  and b.instance_boot <> ${instance?.boot ?? ''} and b.is_of_before
-                or not b.executes and (b.has_left and b.was_stopped or not b.is_heard)
-            end
-      returning extract(epoch from clock_timestamp()) * 1000 as at, r.connection
+        and not b.is_given_up
+        and ${mayFollow(db, instance)}
+      returning extract(epoch from now()) * 1000 - ${openMs}::float8 as at, r.connection
     )
-    select entered.at is not null as is_in, entered.at::float8 as at, told_fence_ms, instance, instance_host, has_left,
-           instance_folder, instance_boot, reconciled_instance, reconciled_boot, reconciled_process, is_heard,
-           heard_ago_ms::float8 as heard_ago_ms,
+    select entered.at is not null as is_in, is_given_up, entered.at::float8 as at, told_fence_ms, instance,
+           instance_host, has_left, instance_folder, instance_boot, reconciled_instance, reconciled_boot,
+           reconciled_process, is_heard, heard_ago_ms::float8 as heard_ago_ms,
            coalesce(entered.connection, before.connection) as connection
     from before
     left join entered on true`
   return row
 }
+
+/** The process has said hello over a later connection. */
+const isOfLater = (db: Sql, { instance, connection }: Hello) => db`(
+  instance = ${instance?.id ?? null}
+  and instance_process = ${instance?.process ?? null}
+  and instance_connection >= ${connection ?? null}::int
+)`
+
+const startsOf = (instance: Instance | undefined) => (instance ? [instance.id, ...instance.previous] : [])
+
+/** The start may speak for the runner after the one before it, `b`. */
+const mayFollow = (db: Sql, instance: Instance | undefined, known = startsOf(instance)) => db`
+  case
+    when b.instance is null or ${!instance} and b.instance_host is null then true
+    when ${instance !== undefined} and b.instance <> all(${known}) then false
+    when ${!instance} or b.instance_host is null then not b.executes and (b.has_left or not b.is_heard)
+    else b.instance_host = ${instance?.host ?? ''}
+        and (b.instance_boot is not distinct from ${instance?.boot ?? ''} or b.is_of_before)
+      or b.instance_folder = ${instance?.folder ?? null}
+        and b.instance_boot <> ${instance?.boot ?? ''} and b.is_of_before
+      or not b.executes and (b.has_left and b.was_stopped or not b.is_heard)
+  end`
 
 /** Its lease is not over, with what is noted beside the placement: see `lengthenings_owed`. */
 const mayGoOn = (db: Sql) => db`(

@@ -174,6 +174,8 @@ export type AgentFrame =
       slots: number
       holds: Placement[]
       instance?: Instance
+      /** Counts the connections of this process, 1, 2, 3 …: its agent has given up those below the highest. */
+      connection?: number
       facts?: AgentFacts
       /** After how long a silence it stops its runs, as it was last told. */
       fenceMs?: number

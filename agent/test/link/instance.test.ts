@@ -135,7 +135,13 @@ test('an agent that is killed and started again says which start was before it',
     await first.kill('SIGKILL')
     const second = await anAgentProcess(fake.url, folder)
     await heard(3)
-    const [one, again, other] = fake.heard('hello').map(({ instance }) => instance!)
+    const hellos = fake.heard('hello')
+    assert.deepEqual(
+      hellos.map(({ connection }) => connection),
+      [1, 2, 1],
+      'each process counts its connections',
+    )
+    const [one, again, other] = hellos.map(({ instance }) => instance!)
     assert.deepEqual(again, { ...one, cluster: 'fake' }, 'a connection more is no start more')
     assert.deepEqual(other!.previous, [one!.id])
     assert.deepEqual([other!.host, other!.boot, other!.cluster], [one!.host, one!.boot, 'fake'])

@@ -126,8 +126,9 @@ interface Reconciling {
 /**
  * Brings agent and database to one mind when the agent connects. What the database gives to it and it does not know of is
  * lost: the agent was started again, or the answer to its poll never arrived. The rest is renewed before the agent hears for how
- * long it may be silent from now on. What was given out, taken or renewed after `at`, when the agent was let in, came over a later
- * connection, and this one knows nothing of it. Of many lost runs, or of long journals, most are ended after that.
+ * long it may be silent from now on. What was given out, taken or renewed after `at`, when its connection was
+ * opened, may have come over a later one, and this one knows nothing of it. Of many lost runs, or of long journals,
+ * most are ended after that.
  */
 export async function reconcile(
   deps: { db: Db; config: Config; versions: Versions; log: Log; longEnds: LongEnds } & AnnounceDeps,

@@ -1,0 +1,136 @@
+// A line is cut, or a coordinator stands still, after the upgrade: what an agent said then is read when it has given
+// this connection up and serves over another one.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { AgentFacts, Instance } from '@windlass/shared/wire/agent.ts'
+import {
+  aHello,
+  anAgent,
+  anInstance,
+  end,
+  type Link,
+  placementOf,
+  returned,
+  takeNext,
+  type TestAgent,
+} from '../_kit/agent.ts'
+import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { silence } from '../_kit/silence.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+const FACTS: AgentFacts = { labels: [], platform: 'linux-x64', capabilities: [], isolation: null, unready: [] }
+const UNREADY: AgentFacts = { ...FACTS, unready: [{ check: 'hooks', message: 'maintenance' }] }
+
+let c: TestCoordinator
+let other: TestCoordinator
+
+before(async () => {
+  c = await aCoordinator()
+  other = await c.another()
+  await aWorkflow(c, { slug: 'any' })
+})
+after(() => c.stop())
+
+const aStart = (more: Partial<Instance> = {}) => anInstance({ process: 'a process', ...more })
+
+interface Row {
+  connection: number
+  unready: unknown
+  isGone: boolean
+}
+
+async function rowOf({ id }: TestAgent): Promise<Row> {
+  const [row] = await c.db<[Row]>`
+    select connection, unready, disconnected_at is not null as is_gone
+    from runners
+    where id = ${id}`
+  return row
+}
+
+async function isPutOff(link: Link, reason: RegExp): Promise<void> {
+  const closed = await link.closed()
+  assert.equal(closed.code, 1013)
+  assert.match(closed.reason, reason)
+}
+
+for (const where of ['another coordinator', 'the same one'])
+  test(`a hello that its agent has given up changes nothing when its next connection is at ${where}`, async (t) => {
+    const agent = await anAgent(c)
+    const instance = aStart()
+    await agent.connect([], { instance, connection: 1 })
+    const late = await agent.dial()
+    const serving = where === 'the same one' ? agent : agent.at(other)
+    const link = await serving.connect([], { instance, connection: 3, facts: FACTS })
+    const { id } = await aRun(c, { workflow: 'any' })
+    t.after(() => c.call(ops.runs.cancel, { run: id }).catch(() => undefined))
+    const offer = await takeNext(serving, link)
+    const row = await rowOf(agent)
+    late.send(aHello({ instance, connection: 2, facts: UNREADY }))
+    await isPutOff(late, /has given this connection up/)
+    assert.deepEqual(await rowOf(agent), row)
+    assert.deepEqual((await link.heartbeat(1, placementOf(offer))).stale, [])
+    await link.report(offer, 2, end(returned(1)))
+    assert.deepEqual([(await runOf(c, id)).status, (await runOf(c, id)).attempt], ['completed', 1])
+  })
+
+test('each process counts its connections anew, also under the name of the one before it', async () => {
+  const agent = await anAgent(c)
+  const instance = aStart()
+  await agent.connect([], { instance, connection: 7 })
+  await agent.connect([], { instance: { ...instance, process: 'the next one' }, connection: 1 })
+  await agent.connect([], { instance: aStart({ previous: [instance.id], host: instance.host }), connection: 1 })
+})
+
+test('a machine that was set back to a snapshot of its memory is let in after the silence of a lease', async () => {
+  const agent = await anAgent(c)
+  const instance = aStart()
+  await agent.connect([], { instance, connection: 7 })
+  const early = await agent.dial()
+  early.send(aHello({ instance, connection: 3 }))
+  await isPutOff(early, /has given this connection up/)
+  await silence(c, agent)
+  await agent.connect([], { instance, connection: 4 })
+  await agent.connect([], { instance, connection: 5 })
+})
+
+test('a hello without a number is put off when it is read long after the upgrade', async (t) => {
+  const agent = await anAgent(c)
+  const instance = anInstance()
+  const late = await agent.dial()
+  await agent.at(other).connect([], { instance, facts: FACTS })
+  const row = await rowOf(agent)
+  const here = performance.now.bind(performance)
+  t.mock.method(performance, 'now', () => here() + 16_000)
+  late.send(aHello({ instance, facts: UNREADY }))
+  await isPutOff(late, /read too late/)
+  assert.deepEqual(await rowOf(agent), row)
+})
+
+test('a hello takes no run away that was given out after its connection was opened', async () => {
+  const agent = await anAgent(c)
+  const instance = anInstance()
+  const late = await agent.dial()
+  const elsewhere = agent.at(other)
+  const link = await elsewhere.connect([], { instance })
+  const { id } = await aRun(c, { workflow: 'any' })
+  const offer = await takeNext(elsewhere, link)
+  late.send(aHello({ instance }))
+  await late.next('welcome')
+  assert.deepEqual((await link.heartbeat(1, placementOf(offer))).stale, [])
+  await link.report(offer, 2, end(returned(1)))
+  assert.deepEqual([(await runOf(c, id)).status, (await runOf(c, id)).attempt], ['completed', 1])
+})
+
+test('a hello that is read with the end of its connection changes nothing', async () => {
+  const agent = await anAgent(c)
+  const instance = aStart()
+  await agent.connect([], { instance, connection: 1, facts: FACTS })
+  const row = await rowOf(agent)
+  const over = await agent.dial()
+  over.send(aHello({ instance, connection: 2, facts: UNREADY }))
+  over.close()
+  await over.closed()
+  await agent.connect([], { instance, connection: 3, facts: FACTS })
+  assert.deepEqual(await rowOf(agent), { ...row, connection: row.connection + 1 })
+})

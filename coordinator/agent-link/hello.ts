@@ -62,9 +62,9 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
     await reportCopy(session, frame)
     return isCopy(frame, before) ? turnAway(session, 'REPLACED', COPY) : putOff(session)
   }
-  if (session.isOver) return false
   session.instance = frame.instance?.id
   session.connection = before.connection
+  if (session.isOver) return false
   const leaseMs = await terms.entered(settings, before.toldFenceMs)
   deps.sockets.join(runner, socket)
   await liftOnHello(deps, runner, frame.instance)

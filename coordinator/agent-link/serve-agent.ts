@@ -68,10 +68,12 @@ export function serveAgent(deps: SessionNeeds, runner: RunnerIdentity, socket: A
     socket.close(TRY_AGAIN, 'the coordinator could not take it; connect again')
   }
 
+  /** Also of one whose hello came to nothing once it was let in: the runner has this connection since. */
   async function noteEnd(by: ClosedBy): Promise<void> {
     try {
-      if (!(await entered)) return
-      const facts = lines.disconnected(runner.id)
+      const isWelcomed = await entered?.catch(() => false)
+      if (session.connection === 0) return
+      const facts = isWelcomed && lines.disconnected(runner.id)
       if (facts) deps.log('agent.disconnected', { runnerId: runner.id, by, ...facts })
       await deps.disconnections.add({ runnerId: runner.id, by, connection: session.connection })
     } catch (error) {

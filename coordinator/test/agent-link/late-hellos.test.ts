@@ -15,8 +15,10 @@ import {
   takeNext,
   type TestAgent,
 } from '../_kit/agent.ts'
+import { untilBlocked } from '../_kit/blocked.ts'
 import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { silence } from '../_kit/silence.ts'
+import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 const FACTS: AgentFacts = { labels: [], platform: 'linux-x64', capabilities: [], isolation: null, unready: [] }
@@ -133,4 +135,19 @@ test('a hello that is read with the end of its connection changes nothing', asyn
   await over.closed()
   await agent.connect([], { instance, connection: 3, facts: FACTS })
   assert.deepEqual(await rowOf(agent), { ...row, connection: row.connection + 1 })
+})
+
+test('the end of a connection that comes amid its hello is noted', async () => {
+  const agent = await anAgent(c)
+  const instance = aStart()
+  await agent.connect([], { instance, connection: 1 })
+  await c.db.begin(async (tx) => {
+    await tx`lock table run_losses in access exclusive mode`
+    const cut = await agent.dial()
+    cut.send(aHello({ instance, connection: 2 }))
+    await untilBlocked(c.db, '%update run_losses%')
+    cut.close()
+    await cut.closed()
+  })
+  await until('its end to be noted', async () => (await rowOf(agent)).isGone)
 })

@@ -170,7 +170,8 @@ function openLine(runs: ReturnType<typeof openRuns>) {
   const { config, log, spool, credential, formerCredentials, clock } = runs
   const { url, paces } = config
   // What executes has a fence, and its agent may have been silent for a heartbeat when the connection was lost.
-  const mostPauseMs = () => (runs.agentRuns.size > 0 ? runs.settings.current.fenceMs / 10 : LONGEST_PAUSE_MS)
+  const mostPauseMs = () =>
+    Math.min(LONGEST_PAUSE_MS, runs.agentRuns.size > 0 ? runs.settings.current.fenceMs / 10 : Infinity)
   const { refusedMs } = paces
   const link = createLink({ url, credential, formerCredentials, clock, refusedMs, mostPauseMs, log })
   const { memoryBytes } = config.spool

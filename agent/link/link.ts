@@ -95,8 +95,6 @@ export function createLink(options: LinkOptions): Link {
     return { ...end, readyMs, offsetMs }
   }
 
-  const pauseMs = (failures: number) => backoffMs(failures, { firstMs: FIRST_PAUSE_MS, capMs: options.mostPauseMs() })
-
   return {
     get isReady() {
       return isReady
@@ -111,19 +109,21 @@ export function createLink(options: LinkOptions): Link {
     drop: (reason) => current?.close(reason),
     async keep(signal, listener) {
       let refusals = 0
+      let wasReady = false
       for (let failures = 0; !signal.aborted; failures++) {
         const former = isFormersTurn(refusals) ? await options.formerCredentials((refusals - 1) / 2) : undefined
-        const connectMs = failures === 0 ? FIRST_CONNECT_MS : CONNECT_MS
+        const connectMs = wasReady ? FIRST_CONNECT_MS : CONNECT_MS
         const end = await connect(signal, listener, { former, connectMs })
         if (end.why === 'refused') return end.frame
         if (signal.aborted) break
         failures = failuresBefore(failures, end.readyMs)
+        wasReady = end.readyMs !== undefined
         if (end.why === 'unauthenticated') options.clock.learnDate(end.date)
         // A poll may have set the clock right in between: the token was of the wrong time all the same.
         const wasWrongTime = end.why === 'unauthenticated' && options.clock.offsetMs !== end.offsetMs
         const wasRefused = end.why === 'unauthenticated' && !wasWrongTime
         refusals = end.readyMs === undefined ? refusals + Number(wasRefused) : 0
-        const waitMs = (wasRefused ? options.refusedMs : 0) + pauseMs(failures)
+        const waitMs = (wasRefused ? options.refusedMs : 0) + pauseMs(failures, options.mostPauseMs())
         if (wasWrongTime) log.warn('clock.corrected', { offsetMs: options.clock.offsetMs, nextTryMs: waitMs })
         else tell(log, end, waitMs)
         await pause(waitMs, signal)
@@ -140,6 +140,8 @@ export function createLink(options: LinkOptions): Link {
 function isFormersTurn(refusals: number): boolean {
   return refusals % 2 === 1
 }
+
+const pauseMs = (failures: number, capMs: number) => backoffMs(failures, { firstMs: FIRST_PAUSE_MS, capMs })
 
 /** How many failures in a row the next pause counts. `readyMs`: how long the connection served, if it ever did. */
 function failuresBefore(failures: number, readyMs: number | undefined): number {

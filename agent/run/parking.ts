@@ -137,7 +137,14 @@ class ParkingLot implements Parking {
     spot.reason = undefined
     clearTimeout(spot.ageTimer)
     spot.slotTimer = setTimeout(() => this.#evict(spot, 'no slot'), wakeMs)
-    spot.giveUpSlot = slots.take(() => spot.agentRun.wake([...spot.completions.values()]), spot.agentRun.offer.slots)
+    spot.giveUpSlot = slots.take(() => this.#goOn(spot), spot.agentRun.offer.slots)
+  }
+
+  /** Its turn may have come as the one before it was given up, since no more is to begin here. */
+  #goOn(spot: Spot): void {
+    const closed = this.#options.closed()
+    if (closed) this.#evict(spot, closed)
+    else spot.agentRun.wake([...spot.completions.values()])
   }
 
   #evict(spot: Spot, reason: EvictReason): void {

@@ -64,8 +64,8 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   }
   session.instance = frame.instance?.id
   session.connection = before.connection
-  if (session.isOver) return false
   const leaseMs = await terms.entered(settings, before.toldFenceMs)
+  if (session.isOver) return false
   deps.sockets.join(runner, socket)
   await liftOnHello(deps, runner, frame.instance)
   const settled = await settle(session, frame, { before, leaseMs })

@@ -79,7 +79,7 @@ export async function enter(
   const [row] = await db<Entered[]>`
     with found as (
       select id, instance, instance_host, instance_folder, instance_boot, connection,
-             instance_process, instance_connection,
+             counting_process, instance_connection,
              reconciled_instance, reconciled_boot, reconciled_process,
              -- What it says that it obeys, but no more than it was ever told.
              greatest(${fenceMs}::int, least(told_fence_ms, ${obeyedMs}::int)) as told_fence_ms,
@@ -128,6 +128,7 @@ export async function enter(
         instance_boot       = ${instance?.boot ?? null},
         instance_process    = ${instance?.process ?? null},
         instance_connection = ${connection}::int,
+        counting_process    = ${instance?.process ?? null},
         connection          = r.connection + 1
       from before b
       where r.id = b.id
@@ -147,7 +148,7 @@ export async function enter(
 /** The process has said hello over a later connection. */
 const isOfLater = (db: Sql, { instance, connection }: Hello) => db`(
   instance = ${instance?.id ?? null}
-  and instance_process = ${instance?.process ?? null}
+  and counting_process = ${instance?.process ?? null}
   and instance_connection >= ${connection ?? null}::int
 )`
 

@@ -109,6 +109,15 @@ test('a hello without a number is put off when it is read long after the upgrade
   assert.deepEqual(await rowOf(agent), row)
 })
 
+test('a process counts for itself, also where a coordinator that takes no numbers let it in before', async () => {
+  const agent = await anAgent(c)
+  const first = aStart()
+  await agent.connect([], { instance: first, connection: 40 })
+  await c.db`update runners set instance_process = 'the next', connection = connection + 1 where id = ${agent.id}`
+  const link = await agent.connect([], { instance: { ...first, process: 'the next' }, connection: 2 })
+  assert.deepEqual((await link.heartbeat(1)).stale, [])
+})
+
 test('a hello takes no run away that was given out after its connection was opened', async () => {
   const agent = await anAgent(c)
   const instance = anInstance()
@@ -130,6 +139,7 @@ test('a hello that is read with the end of its connection changes nothing', asyn
   await agent.connect([], { instance, connection: 1, facts: FACTS })
   const row = await rowOf(agent)
   const over = await agent.dial()
+  // Both are sent in one turn of the loop, which the coordinator shares, and so are read in one.
   over.send(aHello({ instance, connection: 2, facts: UNREADY }))
   over.close()
   await over.closed()

@@ -6,7 +6,7 @@ import { createTurns } from '../../turns.ts'
 import * as runStore from '../store/runs.ts'
 
 /** Runs that are ended in one transaction, or lost. */
-interface LongEnd {
+export interface LongEnd {
   orgId: OrgId
   runIds: readonly RunId[]
   /** `ids`: those of the runs for which nothing else was added since. They may be none. */
@@ -22,6 +22,8 @@ export interface LongEnds {
   holds(id: RunId): boolean
   /** All whose rows are locked by it. */
   held(): RunId[]
+  /** Nothing was added for this run since. */
+  isNewest(id: RunId, end: LongEnd): boolean
   /** It waits for its turn, or has it. */
   has(id: RunId): boolean
   /** Those that do. */
@@ -73,6 +75,7 @@ export function createLongEnds(log: Log, parentsOf: (ids: RunId[]) => Promise<Ru
   return {
     holds: (id) => held.includes(id),
     held: () => held,
+    isNewest: (id, end) => newest.get(id) === end,
     has: (id) => newest.has(id),
     ids: () => [...newest.keys()],
     orgs: (least) => waiting.orgs(least) as OrgId[],

@@ -8,7 +8,7 @@ import type { Versions } from '../../workflows/targets.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 import * as placements from '../store/placements.ts'
 import { lightAndLong, lightPieces } from './light-piece.ts'
-import type { LongEnds } from './long-ends.ts'
+import type { LongEnd, LongEnds } from './long-ends.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { takeBack } from '../rules/transitions.ts'
 import { lose } from '../rules/outcome.ts'
@@ -74,15 +74,19 @@ export async function loseBehind(
   const pieces = [...others, ...[...held, ...long].map((id) => [id])]
   let left = pieces.length
   if (left === 0) return onEnd()
-  const add = (runIds: readonly RunId[], tries: number) =>
-    deps.longEnds.add({ orgId, runIds, act: (ids) => attempt(ids, tries) })
-  const attempt = async (ids: RunId[], tries: number) => {
+  const add = (runIds: readonly RunId[], tries: number) => {
+    const end: LongEnd = { orgId, runIds, act: (ids) => attempt(ids, tries, end) }
+    deps.longEnds.add(end)
+  }
+  const attempt = async (ids: RunId[], tries: number, end: LongEnd) => {
     try {
       await loseRuns(deps, ids, options)
     } catch (error) {
+      const own = ids.filter((id) => deps.longEnds.isNewest(id, end))
       // Else the next lease that ends would tell another reason, which counts for another limit.
-      if (tries < TRIES) add(ids, tries + 1)
-      else if (--left === 0) await onEnd()
+      if (tries < TRIES && own.length > 0) add(own, tries + 1)
+      // Where a later hello has them as well, that one notes when they are lost.
+      else if (own.length > 0 && --left === 0) await onEnd()
       throw error
     }
     if (--left === 0) await onEnd()

@@ -103,6 +103,26 @@ test('what could not be lost is tried again, and a start counts as noted only th
   await c.call(ops.runs.cancel, { run })
 })
 
+test('what a later hello has added is not replaced by the try of an earlier one', async () => {
+  const { run, agent, host } = await left(MANY)
+  const { again, before } = await nextStart(agent, host)
+  await c.db.begin(async (tx) => {
+    await tx`select from runs where id = ${run} for update`
+    await agent.connect([], { instance: again })
+    await untilPolled('the first is under way', () => c.deps.longEnds.holds(run))
+    await agent.connect([], { instance: again })
+    await cutOff()
+    // The one of the later hello has its turn, and nothing was noted before.
+    await cutOff()
+    assert.equal(await reconciledBy(agent), before)
+  })
+  await isLost(run)
+  assert.deepEqual(await lossesOf(run), ['daemon'])
+  await isNoted(agent, again.id)
+  agent.close()
+  await c.call(ops.runs.cancel, { run })
+})
+
 test('a start is noted also when a lost run cannot be ended, which is lost with its lease then', async () => {
   const { run, agent, host } = await left(MANY)
   const { again } = await nextStart(agent, host)

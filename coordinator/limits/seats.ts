@@ -45,7 +45,8 @@ export function createSeats(most: Most, slow?: SlowOrgs): Seats {
   function takeNext(): Waiting | undefined {
     if (!slow) return waiting.take(may)
     const take = (isOfSlow: boolean) => waiting.take((org, one) => isSlow(org) === isOfSlow && may(org, one))
-    return takenBySlow() === 0 ? (take(true) ?? take(false)) : (take(false) ?? take(true))
+    const areSlowFirst = most.all > 1 && takenBySlow() === 0
+    return areSlowFirst ? (take(true) ?? take(false)) : (take(false) ?? take(true))
   }
 
   function next(): void {

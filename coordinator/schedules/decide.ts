@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Config } from '../config.ts'
@@ -19,6 +20,8 @@ const RUNS_OF_ORG = 512
 const BESIDE_OTHERS_MS = 50
 /** Time for the ticks of one org, and for each of them where it has its turn behind others. */
 const DECIDING_MS = 1000
+/** There it is judged once more, behind what was given up beside the others. */
+const DECIDING_BEHIND_MS = 2 * DECIDING_MS
 
 type DecideDeps = PrepareDeps & { log: Log; config: Pick<Config, 'maxCatchUp'>; schedulesBehind: SchedulesBehind }
 
@@ -54,10 +57,10 @@ async function decideEach(deps: DecideDeps, rows: readonly ScheduleRow[], ask: D
   let weight = 0
   for (const [i, row] of rows.entries()) {
     const planning = planOf(deps, row, { unfinished: ask.unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp })
-    if (!ask.isBehind && !(await isInTime(Math.max(0, BESIDE_OTHERS_MS - passed()), planning)))
+    if (!ask.isBehind && !(await isSoonDone(BESIDE_OTHERS_MS - passed(), planning)))
       return { ...found, slow: rows.slice(i) }
     try {
-      const plan = await inTime(DECIDING_MS, planning)
+      const plan = await inTime(ask.isBehind ? DECIDING_BEHIND_MS : DECIDING_MS, planning)
       found.plans.push(plan)
       weight += weightOf(plan)
     } catch (error) {
@@ -70,4 +73,11 @@ async function decideEach(deps: DecideDeps, rows: readonly ScheduleRow[], ask: D
     await slices()
   }
   return found
+}
+
+/** What has come while this process stood still is read first: nobody is slow because of that. */
+async function isSoonDone(ms: number, work: Promise<unknown>): Promise<boolean> {
+  if (await isInTime(Math.max(0, ms), work)) return true
+  await setImmediate()
+  return isInTime(0, work)
 }

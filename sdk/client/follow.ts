@@ -31,14 +31,14 @@ export function follow(base: Base, run: string, options: FollowOptions = {}): As
 function sourceOf(base: Base, run: string, { since = 0, channels, onReset }: FollowOptions): Source<RunEvent> {
   let cursor = since
   /** With its time an event is told from another one that has its cursor since a restore. */
-  let last = String(since)
+  let last: string | undefined
   let isDone = false
   return {
     where: () => `${base.url} while following ${run} at cursor ${cursor}`,
     isDone: () => isDone,
     open({ signal, deadlineMs }) {
       const args = { run, since: cursor, ...(channels && { channels }) }
-      const headers = { accept: 'text/event-stream', ...(cursor > 0 && { 'last-event-id': last }) }
+      const headers = { accept: 'text/event-stream', ...(last !== undefined && { 'last-event-id': last }) }
       return openRoute(base, table.runs.stream, args, { signal, deadlineMs, headers })
     },
     take(frame, url) {
@@ -46,6 +46,7 @@ function sourceOf(base: Base, run: string, { since = 0, channels, onReset }: Fol
       if (isDone) return undefined
       if (frame.event === 'reset') {
         cursor = 0
+        last = undefined
         onReset?.((dataOf(frame, url) as { message: string }).message)
         return undefined
       }

@@ -33,7 +33,7 @@ export function jsonForEyes(value: unknown): string {
   return JSON.stringify(value, null, 2).replace(NOT_ESCAPED, escape)
 }
 
-const NOT_ESCAPED = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+const NOT_ESCAPED = /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /** Whatever is shown, in the end: an error may hold the words of a service or of a program. */
 export function safeLines(text: string, stream: NodeJS.WriteStream): string {
@@ -61,11 +61,21 @@ const COLOUR = /(\u001b\[[\d;]*m)/
 // A whole escape sequence, or any single control character but the tab, those of the direction of writing among them.
 const CONTROL =
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
-  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])?|[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])?|[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 function colour(sequence: string, stream: NodeJS.WriteStream): string {
-  return hasColour(stream) ? sequence : ''
+  return hasColour(stream) ? shown(sequence) : ''
 }
+
+/** Without what hides the text behind it. A colour by its number is `38;5;n`, or `38;2;r;g;b`, and may be 8 itself. */
+function shown(sequence: string): string {
+  const codes = sequence.slice(2, -1).match(/[34]8;5;\d*|[34]8;2;\d*;\d*;\d*|\d+/g) ?? []
+  const visible = codes.filter((code) => Number(code) !== CONCEAL)
+  if (visible.length === codes.length) return sequence
+  return visible.length > 0 ? `\u001b[${visible.join(';')}m` : ''
+}
+
+const CONCEAL = 8
 
 /** `1.2 s`, `3 min 5 s`: how long, for eyes. */
 export function lengthText(ms: number): string {

@@ -13,6 +13,19 @@ test('what a program prints cannot move the cursor, rename the window or hide te
   assert.equal(safe(hostile, pipe), hostile)
 })
 
+test('colours stay, but for what hides the text behind them', () => {
+  const esc = (codes: string) => `\u001b[${codes}m`
+  const cases = [
+    [esc('8'), ''],
+    [esc('1;8;31'), esc('1;31')],
+    [esc('38;5;8'), esc('38;5;8')],
+    [esc('48;2;8;8;8;008'), esc('48;2;8;8;8')],
+    [esc(''), esc('')],
+  ] as const
+  for (const [said, shown] of cases) assert.equal(safe(`${said}a`, terminal), `${shown}a${esc('0')}`)
+  assert.equal(safe('a\u200eb\u200fc\u061cd', terminal), 'abcd')
+})
+
 test('nor can what a service says, in an error or in JSON, and neither turns the order of letters around', () => {
   const hostile = 'a\u001b[2Jb\u009bc\u202ed\u2066e'
   assert.equal(safeLines(`${hostile}\n\tNext: f`, terminal), 'abcde\n\tNext: f')

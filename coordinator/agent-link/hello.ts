@@ -54,6 +54,8 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   if (session.isOver) return false
   if (mayBeGivenUp(session, frame)) return putOff(session, LATE)
   const before = await enter(session, frame, { leaseMs: nextLeaseMs, fenceMs, quietMs: QUIET_BEATS * heartbeatMs })
+  // After the answer, for which it may have waited long: this errs by the way of the answer, to what was before.
+  const openMs = performance.now() - session.openedAt
   if (!before) return turnAway(session, 'REVOKED', REVOKED_MESSAGE)
   if (!before.isIn) {
     if (before.isGivenUp) return putOff(session, GIVEN_UP)
@@ -68,7 +70,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   if (session.isOver) return false
   deps.sockets.join(runner, socket)
   await liftOnHello(deps, runner, frame.instance)
-  const settled = await settle(session, frame, { before, leaseMs })
+  const settled = await settle(session, frame, { before, leaseMs, openedAt: before.at! - openMs })
   if (!settled) return false
   const { intake, ...state } = settled
   noteConnected(session, frame)
@@ -84,11 +86,18 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   return true
 }
 
+interface Settling {
+  before: store.Entered
+  leaseMs: number
+  /** When the connection was opened, by the clock of the database. */
+  openedAt: number
+}
+
 /** Undefined: the agent has given this connection up meanwhile, and may have got runs over another one. */
 async function settle(
   session: Session,
   frame: Hello,
-  { before, leaseMs }: { before: store.Entered; leaseMs: number },
+  { before, leaseMs, openedAt }: Settling,
 ): Promise<Omit<Reconciled, 'held'> | undefined> {
   const { deps, runner } = session
   const end = await deps.sockets.greetings.take(runner)
@@ -105,7 +114,7 @@ async function settle(
     const onEnd = async () => {
       if (isNewStart(frame, before)) await store.noteReconciled(deps.db, runner.id, frame.instance)
     }
-    const { held, ...state } = await reconcile(deps, beat, { at: before.at!, what, onEnd })
+    const { held, ...state } = await reconcile(deps, beat, { at: openedAt, what, onEnd })
     placements = Math.max(placements, held)
     return isFromBefore ? { ...state, stale: frame.holds } : state
   } finally {
@@ -129,11 +138,11 @@ function noteConnected({ deps, runner }: Session, { version, protocol, holds }: 
 
 /** One without a name that comes after one with a name is written down: nothing tells whether it is a copy. */
 async function enter(
-  { deps, runner, openedAt }: Session,
+  { deps, runner }: Session,
   frame: Hello,
   silences: store.Silences,
 ): Promise<store.Entered | undefined> {
-  const hello = { ...frame, protocol: protocolOf(frame.protocol)!, openMs: performance.now() - openedAt }
+  const hello = { ...frame, protocol: protocolOf(frame.protocol)! }
   if (frame.instance) return store.enter(deps.db, runner.id, hello, silences)
   return deps.db.begin(async (tx) => {
     const before = await store.enter(tx, runner.id, hello, silences)

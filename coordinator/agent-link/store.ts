@@ -10,8 +10,6 @@ export interface Hello {
   instance?: Instance | undefined
   /** By which its process counts the connection, if it does. */
   connection?: number | undefined
-  /** For how long the connection has been open. */
-  openMs: number
   facts?: AgentFacts | undefined
   /** The silence after which it ends its programs, if it says so. */
   fenceMs?: number | undefined
@@ -33,7 +31,7 @@ export interface Entered {
   isIn: boolean
   /** Its process has said hello over a later connection, and is heard over that. */
   isGivenUp: boolean
-  /** When its connection was opened. Milliseconds, to be compared with other times of the database alone. */
+  /** When it was let in. Milliseconds, to be compared with other times of the database alone. */
   at: number | null
   /** The longest silence that it may believe it is allowed, with what it is about to be told. */
   toldFenceMs: number
@@ -75,7 +73,7 @@ export async function enter(
   { leaseMs, fenceMs, quietMs }: Silences,
 ): Promise<Entered | undefined> {
   const { protocol, version, slots, instance, facts, fenceMs: obeyedMs = null, bootAgeMs = null } = hello
-  const { connection = null, openMs } = hello
+  const { connection = null } = hello
   const [row] = await db<Entered[]>`
     with found as (
       select id, instance, instance_host, instance_folder, instance_boot, connection,
@@ -134,7 +132,7 @@ export async function enter(
       where r.id = b.id
         and not b.is_given_up
         and ${mayFollow(db, instance)}
-      returning extract(epoch from now()) * 1000 - ${openMs}::float8 as at, r.connection
+      returning extract(epoch from clock_timestamp()) * 1000 as at, r.connection
     )
     select entered.at is not null as is_in, is_given_up, entered.at::float8 as at, told_fence_ms, instance,
            instance_host, has_left, instance_folder, instance_boot, reconciled_instance, reconciled_boot,

@@ -151,7 +151,7 @@ async function runLoops({ deps, listener, urgency, who }: Life): Promise<number>
   await fired(urgency.leave)
   deps.log('agent.stopping', { runs: deps.agentRuns.size })
   await finishRuns(deps, urgency)
-  await untilAcked(deps, urgency.kill.aborted ? LAST_FLUSH_MS / 3 : LAST_FLUSH_MS)
+  await untilAcked(deps, urgency.kill.aborted ? LAST_FLUSH_MS / 10 : LAST_FLUSH_MS)
   ending.abort()
   await Promise.all([refused, ...loops])
   deps.upload.stop()

@@ -73,7 +73,8 @@ async function listenOnceFree(
       if (signal.aborted || !(await listen(server, host, port))) continue
       return log('health.listens', { url: addressOf(server) })
     } catch (error) {
-      log.error('health.taken', { address: `${host}:${port}`, error })
+      // Nothing that passes: told once, and the agent works without it.
+      return log.error('health.failed', { address: `${host}:${port}`, error })
     }
   }
 }

@@ -18,9 +18,9 @@ const RUNS_OF_ORG = 512
  * take a second, and stand in a line with all else of their org that is judged: they are decided behind the others.
  */
 const BESIDE_OTHERS_MS = 50
-/** Time for the ticks of one org, and for each of them where it has its turn behind others. */
+/** After so long an org begins no further tick in its turn. */
 const DECIDING_MS = 1000
-/** There it is judged once more, behind what was given up beside the others. */
+/** For each tick behind the others, where it is judged once more, after what was given up beside them. */
 const DECIDING_BEHIND_MS = 2 * DECIDING_MS
 
 type DecideDeps = PrepareDeps & { log: Log; config: Pick<Config, 'maxCatchUp'>; schedulesBehind: SchedulesBehind }

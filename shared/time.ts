@@ -35,7 +35,7 @@ export async function within<T>(ms: number, promise: Promise<T>, message: string
 }
 
 /** Waits for the promise, but no longer than that. Rejects as it does. */
-export async function atMost(ms: number, promise: Promise<void>): Promise<void> {
+export async function atMost(ms: number, promise: Promise<unknown>): Promise<void> {
   const over = new AbortController()
   try {
     await Promise.race([promise, pause(ms, over.signal)])

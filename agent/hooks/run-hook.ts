@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
-import { pause } from '@windlass/shared/time.ts'
+import { atMost, pause } from '@windlass/shared/time.ts'
 import { signal as sendSignal } from '../os/end-processes.ts'
 import { createLineSplitter } from '../run/program/lines.ts'
 import { launch } from '../os/process.ts'
@@ -39,7 +39,7 @@ export async function runHook(call: HookCall): Promise<string | undefined> {
   const exit = await Promise.race([child.exited, late.then(() => undefined)])
   over.abort()
   if (exit === undefined && child.pid !== undefined) sendSignal(-child.pid, 'SIGKILL')
-  await Promise.race([heard.all, pause(LAST_LINES_MS)])
+  await atMost(LAST_LINES_MS, heard.all)
   // Its children too, but not before they had time for its last lines.
   if (child.pid !== undefined) sendSignal(-child.pid, 'SIGKILL')
   child.stdout.destroy()

@@ -1,7 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import { probe } from '@windlass/shared/probe.ts'
-import { pause } from '@windlass/shared/time.ts'
+import { atMost, pause } from '@windlass/shared/time.ts'
 import type { AgentSettings, CancelOrder, CoordinatorFrame, Placement, Wake } from '@windlass/shared/wire/agent.ts'
 import type { Bell } from '../bell.ts'
 import type { ThisStart } from '../instance.ts'
@@ -249,7 +249,7 @@ interface FlushNeeds {
 async function flushAndDrop({ agentRuns, spool, link, config }: FlushNeeds): Promise<void> {
   const { lastFlushMs } = config.paces
   const end = performance.now() + lastFlushMs
-  await Promise.race([agentRuns.empty(), pause(lastFlushMs)])
+  await atMost(lastFlushMs, agentRuns.empty())
   spool.flush()
   while (link.isReady && spool.held().length > 0 && performance.now() < end) await pause(10)
   link.drop('refused for good')

@@ -14,6 +14,8 @@ export interface TestEvent {
     readonly nesting?: number
     readonly file?: string
     readonly todo?: string | boolean
+    /** What a process has written. */
+    readonly message?: string
     readonly details?: { readonly duration_ms?: number; readonly type?: string; readonly error?: unknown }
   }
 }
@@ -58,6 +60,8 @@ export function followFiles(processes: readonly TestProcess[]): Followed {
   const ended = new Map<string, number>()
   const counts = new Map<string, { tests: number; failed: number }>()
   const failures: Failure[] = []
+  /** By path: the end of what its process has written to its stderr. */
+  const complaints = new Map<string, string>()
   /** Also by a test that a kit has made, which counts for the kit's file. */
   const redFiles = new Set<string>()
   let isRed = false
@@ -76,7 +80,7 @@ export function followFiles(processes: readonly TestProcess[]): Followed {
       isRed = true
       const whole = wholeFile(data)
       if (whole !== undefined) redFiles.add(whole)
-      const failure = failureOf(data)
+      const failure = failureOf(data, complaints.get(file))
       if (failure) failures.push(failure)
     }
     // A file of which nothing was executed, since no test has the name that was asked for, passes as a whole.
@@ -95,12 +99,15 @@ export function followFiles(processes: readonly TestProcess[]): Followed {
   return {
     see({ type, data }) {
       if (!data) return undefined
+      const { file = '', message = '' } = data
+      if (type === 'test:stderr')
+        complaints.set(file, ((complaints.get(file) ?? '') + message).slice(-MOST_COMPLAINT_CHARACTERS))
       if (type === 'test:pass' || type === 'test:fail') count(type, data)
       if (type !== 'test:complete' || data.nesting !== 0) return undefined
-      const file = wholeFile(data)
-      if (file === undefined) return undefined
-      ended.set(file, data.details?.duration_ms ?? 0)
-      return resultOf(file)
+      const whole = wholeFile(data)
+      if (whole === undefined) return undefined
+      ended.set(whole, data.details?.duration_ms ?? 0)
+      return resultOf(whole)
     },
     results: () => [...ended.keys()].map(resultOf),
     unfinished: () => processes.flatMap(({ files }) => files).filter((file) => !ended.has(file)),
@@ -112,13 +119,21 @@ export function followFiles(processes: readonly TestProcess[]): Followed {
 
 /** The difference of two long texts has its place in the output of the run; this is for a list at its end. */
 const MOST_CHARACTERS = 6_000
+const MOST_COMPLAINT_CHARACTERS = 2_000
 
 /** Undefined where something within has failed, which is told by itself. */
-function failureOf({ name = '', file = '', details }: NonNullable<TestEvent['data']>): Failure | undefined {
-  const error = (details?.error ?? {}) as { failureType?: string; cause?: unknown }
+function failureOf(
+  { name = '', file = '', details }: NonNullable<TestEvent['data']>,
+  complaint = '',
+): Failure | undefined {
+  const error = (details?.error ?? {}) as { failureType?: string; cause?: unknown; exitCode?: number; signal?: string }
   if (error.failureType === 'subtestsFailed') return undefined
   const cause = error.cause ?? error
-  const text = typeof cause === 'string' ? cause : inspect(cause)
+  const why = typeof cause === 'string' ? cause : inspect(cause)
+  // Its tests may all be green: then only what it wrote last says why its process is red.
+  const end = error.signal ? `ended by ${error.signal}` : `exit code ${error.exitCode}`
+  const isProcess = Boolean(error.signal) || typeof error.exitCode === 'number'
+  const text = isProcess ? `${why}: ${end}\n${complaint}`.trim() : why
   return { file: path.relative(PROJECT, file), name, text: text.slice(0, MOST_CHARACTERS) }
 }
 

@@ -87,6 +87,22 @@ test('a file that ends the process is named with those after it', async (t) => {
   assert.deepEqual(followed.unfinished(), ['a.mjs', 'b.mjs'])
 })
 
+test('a process that is red with green tests is told with its exit code and what it wrote last', async (t) => {
+  const { code, followed } = await executed(
+    t,
+    {
+      'a.mjs': `test('a', () => { setTimeout(() => {}, 60_000) })`,
+      'b.mjs': `test('b', () => console.error('from b'))`,
+    },
+    2000,
+  )
+  assert.equal(code, 1)
+  assert.deepEqual(followed.unfinished(), [])
+  const [failure, ...others] = followed.failures()
+  assert.deepEqual(others, [])
+  assert.match(failure?.text ?? '', /exit code 1\nfrom b\nAll files are over, but something .* alive: .*Timeout/)
+})
+
 // Such a file passed for green, and was not executed again where others were.
 test('a file is red whose failing test was made by a kit', async (t) => {
   const kit = mkdtempSync(path.join(tmpdir(), 'windlass-kit-'))

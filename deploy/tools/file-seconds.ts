@@ -150,18 +150,22 @@ export interface Notes {
 }
 
 /**
- * Writes a line of JSON for each file that has ended, and at the end all of them again with their tests counted.
+ * Writes a line of JSON for each file that has ended, with what has failed since the line before: who looks on, or
+ * interrupts the run, need not wait for its end to read why. At the end all files again with their tests counted.
  * node:test takes the default export of a module as its reporter.
  */
 // oxlint-disable-next-line import/no-default-export
 export default async function* noteFiles(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const followed = followFiles(JSON.parse(readFileSync(process.env[PROCESSES] ?? '', 'utf8')) as TestProcess[])
+  let noted = 0
+  const news = () => followed.failures().slice(noted, (noted = followed.failures().length))
   for await (const event of events) {
     const result = followed.see(event)
-    if (result) yield lineOf({ results: [result], executed: 0, hasFailed: false, failures: [] })
+    if (result || followed.failures().length > noted)
+      yield lineOf({ results: result ? [result] : [], executed: 0, hasFailed: false, failures: news() })
   }
-  const [results, failures] = [followed.results(), followed.failures()]
-  yield lineOf({ results, executed: followed.executed(), hasFailed: followed.hasFailed(), failures })
+  const results = followed.results()
+  yield lineOf({ results, executed: followed.executed(), hasFailed: followed.hasFailed(), failures: news() })
 }
 
 const lineOf = (notes: Notes) => `${JSON.stringify(notes)}\n`

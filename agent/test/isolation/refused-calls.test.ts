@@ -15,20 +15,31 @@ const NEEDS_FILTERS = NEEDS_ROOT || canFilter() ? false : 'it needs setpriv of u
 
 const EPERM = '1'
 
-async function assertRefused(t: TestContext, isolation: HostIsolation): Promise<void> {
+async function answersTo(t: TestContext, program: string, isolation: HostIsolation): Promise<Record<string, string>> {
   const stage = await aStage(t, { isolation })
-  const { ending } = await stage.play('asks-for-keyrings.mjs')
+  const { ending } = await stage.play(program)
   assert.ok(ending.how === 'returned', JSON.stringify(ending))
-  const { x32, ...said } = JSON.parse(ending.outputText) as Record<string, string>
-  assert.deepEqual(said, { add_key: EPERM, request_key: EPERM, keyctl: EPERM, getppid: 'done' })
-  assert.notEqual(x32, 'done')
+  return JSON.parse(ending.outputText) as Record<string, string>
 }
 
-test('a program in bubblewrap gets to no keyring', { skip: NEEDS_BUBBLEWRAP || NEEDS_PERL }, async (t) => {
-  await assertRefused(t, { ...PLAIN, level: 'bubblewrap' })
-})
+async function assertRefused(t: TestContext, isolation: HostIsolation): Promise<void> {
+  const { x32, ...said } = await answersTo(t, 'asks-for-keyrings.mjs', isolation)
+  assert.deepEqual(said, { add_key: EPERM, request_key: EPERM, keyctl: EPERM, getppid: 'done' })
+  assert.notEqual(x32, 'done')
+  const leases = await answersTo(t, 'asks-for-leases.mjs', isolation)
+  assert.deepEqual(leases, { take: EPERM, give: EPERM, look: 'done', flags: 'done' })
+}
 
 const ofRoot = NEEDS_ROOT || NEEDS_PERL
+
+test(
+  'a program in bubblewrap gets to no keyring and to no lease',
+  { skip: NEEDS_BUBBLEWRAP || NEEDS_PERL },
+  async (t) => {
+    await assertRefused(t, { ...PLAIN, level: 'bubblewrap' })
+  },
+)
+
 test('nor does one with a user of its own besides', { skip: ofRoot || NEEDS_BUBBLEWRAP }, async (t) => {
   await assertRefused(t, ofUsers({ level: 'bubblewrap' }))
 })

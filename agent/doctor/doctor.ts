@@ -18,7 +18,10 @@ export interface Consultation {
   onFinding?: (finding: Finding) => void
 }
 
-/** Looks at the machine, the way to the coordinator, and what that one says. Changes nothing anywhere. */
+/**
+ * Looks at the machine, the way to the coordinator, and what that one says. Changes nothing anywhere. Root has become
+ * the user of the agent by then: `becomeOwner`.
+ */
 export async function examineAgent({ located, isSlow, signal, onFinding }: Consultation): Promise<Finding[]> {
   const { config, settingsFile } = located
   const plan = async () => planIsolation(await settleUsers(config.isolation, config), demandedIn(config.home))

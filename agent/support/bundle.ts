@@ -1,5 +1,4 @@
-import { createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -14,7 +13,9 @@ import { figuresOf } from './folders.ts'
 import type { Located } from './located.ts'
 import { lastLines } from './log-file.ts'
 import { lastOfJournal, logSource } from './log-source.ts'
+import type { LogSource } from './log-source.ts'
 import { masked } from './mask.ts'
+import { becomeOwner } from './owner.ts'
 import { processesOf } from './processes.ts'
 
 const LOG_LINES = 5_000
@@ -29,6 +30,10 @@ export interface Piece {
 /** Everything that helps somebody who cannot look at this machine, and nothing that would let them in or tell what runs worked on. */
 export async function gather(located: Located, signal: AbortSignal): Promise<Piece[]> {
   const { config, settingsFile } = located
+  const source = logSource(config.logFile)
+  // Which its user may have no right to read.
+  const journal = source.kind === 'journal' ? lastOfJournal(source.args, LOG_LINES) : undefined
+  becomeOwner({ settingsFile, home: config.home })
   const daemon = daemonOf(config.home)
   const folders = ['spool', 'bundles', 'workspaces', 'runtime'] as const
   const figures = await Promise.all(folders.map(async (name) => [name, await figuresOf(path.join(config.home, name))]))
@@ -49,7 +54,7 @@ export async function gather(located: Located, signal: AbortSignal): Promise<Pie
       text: json(Object.fromEntries(figures)),
     },
     { name: 'processes.json', about: 'its processes, without their command lines', text: json(processes) },
-    { name: 'agent.log', about: `the last ${LOG_LINES} lines of its log`, text: await logText(config.logFile) },
+    { name: 'agent.log', about: `the last ${LOG_LINES} lines of its log`, text: await logText(source, journal) },
   ]
   return pieces.map((piece) => ({ ...piece, text: masked(piece.text) }))
 }
@@ -84,27 +89,39 @@ function statusText(home: string): string {
   return typeof status === 'object' ? status.text : json({ status: status ?? 'none was written' })
 }
 
-async function logText(logFile: string | undefined): Promise<string> {
-  const source = logSource(logFile)
+async function logText(source: LogSource, journal: string | undefined): Promise<string> {
   if (source.kind === 'none') return `${source.message}\n`
-  if (source.kind === 'journal') return lastOfJournal(source.args, LOG_LINES) ?? 'The journal could not be read.\n'
+  if (source.kind === 'journal') return journal ?? 'The journal could not be read.\n'
   const lines = await lastLines(source.file, { count: LOG_LINES })
   return lines.map((line) => `${line}\n`).join('')
 }
 
+export interface Bundle {
+  write(pieces: readonly Piece[]): Promise<void>
+  /** Removes the file, where we still may. */
+  giveUp(): Promise<void>
+}
+
 /** Readable by whoever made it alone, and never over another file. */
-export async function writeBundle(file: string, pieces: readonly Piece[]): Promise<void> {
+export async function openBundle(file: string): Promise<Bundle> {
   const folder = path.basename(file).replace(/\.(tgz|tar\.gz)$/, '')
-  const out = createWriteStream(file, { flags: 'wx', mode: 0o600 })
-  const tar = pack()
-  let isOurs = false
-  out.once('open', () => (isOurs = true))
-  try {
-    for (const { name, text } of pieces) tar.entry({ name: `${folder}/${name}`, mode: 0o600 }, text)
-    tar.finalize()
-    await pipeline(tar, createGzip(), out)
-  } catch (error) {
-    if (isOurs) await rm(file, { force: true })
-    throw error
+  const handle = await open(file, 'wx', 0o600)
+  const giveUp = async () => {
+    await handle.close()
+    await rm(file, { force: true }).catch(() => undefined)
+  }
+  return {
+    async write(pieces) {
+      const tar = pack()
+      try {
+        for (const { name, text } of pieces) tar.entry({ name: `${folder}/${name}`, mode: 0o600 }, text)
+        tar.finalize()
+        await pipeline(tar, createGzip(), handle.createWriteStream())
+      } catch (error) {
+        await giveUp()
+        throw error
+      }
+    },
+    giveUp,
   }
 }

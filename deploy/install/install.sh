@@ -369,7 +369,7 @@ register() {
   fi
   [ -n "$RUN_AS" ] || return 0
   chown -R "$RUN_AS": "$STATE"
-  chown "$RUN_AS": "$CONFIG"
+  chown "root:$(id -g "$RUN_AS")" "$CONFIG" && chmod 640 "$CONFIG" # Root goes by it too: no program is to change it.
 }
 
 # --- its service -------------------------------------------------------------------------------------------------------

@@ -51,10 +51,13 @@ is_managed() {
 # One that has ended and that nobody has taken note of is there in name only.
 lives() { grep -q '^State:.[^ZX]' "/proc/$1/status" 2>/dev/null; }
 
-# The process of an agent, whoever has started it.
+owner_of() { stat -c %u "$1" 2>/dev/null || :; }
+
+# The process of an agent, whoever has started it. Programs of that user can write the file: only one of theirs counts.
 agent_pid() {
   pid=$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$STATE/agent.lock" 2>/dev/null || :)
-  if [ -n "$pid" ] && lives "$pid" && grep -q windlass "/proc/$pid/cmdline" 2>/dev/null; then printf '%s' "$pid"; fi
+  [ -n "$pid" ] && lives "$pid" && [ "$(owner_of "/proc/$pid")" = "$(owner_of "$STATE")" ] || return 0
+  if grep -q windlass "/proc/$pid/cmdline" 2>/dev/null; then printf '%s' "$pid"; fi
 }
 
 ask() {

@@ -10,7 +10,7 @@ import type { AgentFlags } from './agent-flags.ts'
 
 const HELP = `${AGENT_FLAGS_HELP}
 Keys, tokens, secrets and whatever runs have reported are left out; what looks like a credential is masked in the rest. Nobody but
-you can read the file. It is sent nowhere.
+you can read the file. It is sent nowhere. Root looks as the user whose agent it is.
   windlass agent support-bundle
   windlass agent support-bundle -o /tmp/build-1.tgz`
 
@@ -28,11 +28,17 @@ export function addAgentBundle(group: Command): void {
   does(command, async (session, _positional, options) => {
     const flags = options as BundleFlags
     const located = await agentAt(session, flags)
-    const { gather, writeBundle } = await import('@windlass/agent/support/bundle.ts')
+    const { gather, openBundle } = await import('@windlass/agent/support/bundle.ts')
     const file = path.resolve(flags.output ?? defaultName(located.config.name))
     const signal = new AbortController().signal
-    const pieces = await during(session.progress, 'looking at this machine', gather(located, signal))
-    await writeBundle(file, pieces).catch((error: unknown) => refuse(file, error))
+    // First, as its folder may be root's alone, and root becomes the user of the agent.
+    const bundle = await openBundle(file).catch((error: unknown) => refuse(file, error))
+    const gathering = during(session.progress, 'looking at this machine', gather(located, signal))
+    const pieces = await gathering.catch(async (error: unknown) => {
+      await bundle.giveUp()
+      throw error
+    })
+    await bundle.write(pieces).catch((error: unknown) => refuse(file, error))
     const content = pieces.map(({ name, about, text }) => ({ name, about, bytes: Buffer.byteLength(text) }))
     await session.answer({ file, content }, () => {
       print(file)

@@ -4,14 +4,14 @@ import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 import { does } from '../session.ts'
 import type { Session } from '../session.ts'
-import { json, paint, print, wrapped } from '../terminal.ts'
+import { json, note, paint, print, wrapped } from '../terminal.ts'
 import type { Style } from '../terminal.ts'
 import { addAgentFlags, agentAt, AGENT_FLAGS_HELP } from './agent-flags.ts'
 import type { AgentFlags } from './agent-flags.ts'
 
 const HELP = `${AGENT_FLAGS_HELP}
 Each check has a deadline and changes nothing, neither here nor at the coordinator. Exit codes: 0 the agent can work, perhaps with
-warnings · 1 something is in the way.
+warnings · 1 something is in the way. Root looks as the user whose agent it is.
   windlass agent doctor
   windlass agent doctor --url https://windlass.example.org --ca-file /etc/ssl/our-ca.pem --slow`
 
@@ -46,6 +46,10 @@ async function consult(session: Session, flags: DoctorFlags): Promise<Finding[]>
     return [located]
   }
   const { examineAgent } = await import('@windlass/agent/doctor/doctor.ts')
+  const { becomeOwner } = await import('@windlass/agent/support/owner.ts')
+  const { config, settingsFile } = located
+  const user = becomeOwner({ settingsFile, home: config.home })
+  if (user !== undefined && !session.isJson) note(`As user ${user}, whose agent it is.`)
   const interrupted = new AbortController()
   process.once('SIGINT', () =>
     interrupted.abort(new Failure('Stopped.', 'the same again', EXIT.interrupted, 'INTERRUPTED')),

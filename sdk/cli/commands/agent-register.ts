@@ -20,16 +20,20 @@ export function addAgentRegister(group: Command): void {
     const { home, config: file, allowHttp } = options as { home?: string; config?: string; allowHttp?: boolean }
     const token = (await text(process.stdin)).trim()
     if (token === '') throw new Failure('Standard input holds no token.', NEXT)
-    const [{ configOf }, { registerAgent }, { trustCaFile }, { AgentRefusal }, { createLog }] = await Promise.all([
-      import('@windlass/agent/run-agent.ts'),
-      import('@windlass/agent/register.ts'),
-      import('@windlass/agent/trust.ts'),
-      import('@windlass/agent/exit-codes.ts'),
-      import('@windlass/shared/log.ts'),
-    ])
+    const [{ configOf }, { registerAgent }, { becomeOwner }, { trustCaFile }, { AgentRefusal }, { createLog }] =
+      await Promise.all([
+        import('@windlass/agent/run-agent.ts'),
+        import('@windlass/agent/register.ts'),
+        import('@windlass/agent/support/owner.ts'),
+        import('@windlass/agent/trust.ts'),
+        import('@windlass/agent/exit-codes.ts'),
+        import('@windlass/shared/log.ts'),
+      ])
     try {
       const config = configOf({ url: session.flags.url, token, home, config: file, allowHttp }, process.env)
       trustCaFile(config.caFile)
+      // Installed again: its folder belongs to the user that the agent has.
+      becomeOwner({ settingsFile: undefined, home: config.home })
       const { identity, isNew } = await registerAgent(config, createLog({ part: 'agent' }, 'warn'))
       const { runner, org, pool } = identity
       if (session.isJson) print(json({ runner, org, pool, isNew }))

@@ -1,7 +1,7 @@
 // What the attempt after a crash takes over from the one before.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Body, resume, soonest, until } from './bodies.ts'
+import { type Body, lostOnce, resume, soonest, until } from './bodies.ts'
 import { aWorld } from './world.ts'
 
 for (const wasGiven of [true, false]) {
@@ -23,6 +23,66 @@ for (const wasGiven of [true, false]) {
     assert.deepEqual(end, { how: 'returned', value: ['answer', 'input:after answer:{"prompt":"after answer"}'] })
   })
 }
+
+/** The question is asked first, and the step is over first. */
+const racing: Body = async ({ step, ask }) =>
+  await Promise.race([ask('who?').then(() => 'answer'), step('quick', () => {}).then(() => 'step')])
+
+const NEXT_CALLS: Record<string, Body> = {
+  step: ({ step }) => step('next', () => 'done'),
+  // Parked it would be told in any case.
+  child: ({ call }, { raw }) => Promise.all([call('next', 1), raw(10)]),
+  'step within a step': ({ step }) => step('outer', () => step('next', () => 'done')),
+}
+
+for (const [what, next] of Object.entries(NEXT_CALLS)) {
+  test(`a race keeps its winner once a ${what} that follows it is told, however soon the process is lost`, async () => {
+    const world = aWorld(() => 1_000_000)
+    const body: Body = async (calls, tools) => {
+      const winner = await racing(calls, tools)
+      await next(calls, tools)
+      return winner
+    }
+    const hasNext = () => [...world.records.values()].some(({ name }) => name === 'next')
+    assert.equal((await lostOnce(world, hasNext, body)).how, 'crashed')
+    world.completeNext()
+    world.attempt = 2
+    assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'step' })
+  })
+}
+
+test('a race keeps its winner when the program throws behind it', async () => {
+  const world = aWorld(() => 1_000_000)
+  const body: Body = async (calls, tools) => {
+    const winner = await racing(calls, tools)
+    if (world.attempt === 1) throw new Error('not now')
+    return winner
+  }
+  assert.equal((await until(0, world, body)).how, 'threw')
+  world.completeNext()
+  world.attempt = 2
+  assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'step' })
+})
+
+test('what was given is told with the call that follows where something else is waited for, and else later', async () => {
+  const told = async (rival: boolean) => {
+    const world = aWorld(() => 1_000_000)
+    const ops: string[] = []
+    const apply = world.apply.bind(world)
+    world.apply = (op) => {
+      ops.push(op.op)
+      apply(op)
+    }
+    const body: Body = async ({ step, ask }) => {
+      if (rival) void ask('stop?')
+      for (let i = 0; i < 3; i++) await step('one', () => i)
+    }
+    assert.equal((await until(0, world, body)).how, 'returned')
+    return ops.join()
+  }
+  assert.equal(await told(false), 'close,close,close')
+  assert.equal(await told(true), 'open,close,deliver,close,deliver,close,deliver')
+})
 
 test('what crashed starts anew with what it has: results at once, waits as they are, failures never', async () => {
   const executed: string[] = []

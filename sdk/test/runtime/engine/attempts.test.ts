@@ -51,6 +51,50 @@ for (const [what, next] of Object.entries(NEXT_CALLS)) {
   })
 }
 
+test('a race keeps its winner over attempts that are lost before they are given anything, or in the midst of it', async () => {
+  for (const given of [0, 1]) {
+    const world = aWorld(() => 1_000_000)
+    const body: Body = async (calls, tools) => {
+      const winner = await racing(calls, tools)
+      await calls.step('next', () => {})
+      // So that what comes second is given too.
+      await tools.raw(10)
+      await calls.step('last', () => {})
+      return winner
+    }
+    const has = (step: string) => () => [...world.records.values()].some(({ name }) => name === step)
+    assert.equal((await lostOnce(world, has('next'), body)).how, 'crashed')
+    world.completeNext()
+    world.attempt = 2
+    assert.equal((await lostOnce(world, has('last'), body)).how, 'crashed')
+    // An attempt takes both over, and is lost.
+    world.attempt = 3
+    const takenOver = () => [...world.records.values()].filter(({ attempt }) => attempt === 3)
+    const isGiven = () =>
+      takenOver().length >= 2 && takenOver().filter((each) => each.delivered !== null).length >= given
+    assert.equal((await lostOnce(world, isGiven, body)).how, 'crashed')
+    world.attempt = 4
+    assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'step' })
+  }
+})
+
+test('a race keeps its winner when only one of both was taken over', async () => {
+  const world = aWorld(({ n }) => n)
+  const body: Body = async ({ ask }) => await Promise.race(['first', 'second'].map((name) => ask(name)))
+  const order: Body = (calls, tools) => Promise.all([body(calls, tools), tools.raw(100)])
+  assert.equal((await until(0, world, order)).how, 'returned')
+  assert.deepEqual(
+    [...world.records.values()].map(({ delivered }) => delivered),
+    [1, 2],
+  )
+  world.attempt = 2
+  assert.equal((await lostOnce(world, () => world.records.get(1)?.attempt === 2, body)).how, 'crashed')
+  // The word for the second did not arrive.
+  Object.assign(world.records.get(2)!, { attempt: 1, delivered: 2, former: null })
+  world.attempt = 3
+  assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'input:first:{"prompt":"first"}' })
+})
+
 test('a race keeps its winner when the program throws behind it', async () => {
   const world = aWorld(() => 1_000_000)
   const body: Body = async (calls, tools) => {

@@ -103,6 +103,11 @@ export interface JournalRecord extends EntryIdentity {
   delivered: number | null
   after: number
   idle: boolean
+  /**
+   * The last attempt before that was given it, and its place in the order there. Null: none was. Undefined: the
+   * coordinator is of the version before.
+   */
+  former?: readonly [attempt: number, order: number] | null
   /** Place in the order of completions among those not delivered; null while open or completed by the program. */
   completed: number | null
 }

@@ -55,13 +55,14 @@ export function insert(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
 
 /**
  * Calls of this attempt take over entries of an earlier one. Also what has failed since it was handed over: the call of
- * this attempt waits for it.
+ * this attempt waits for it. Where an entry stood stays known: this attempt may be lost before it is given it.
  */
 export function adopt(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   const rows = flat(runs, (run) => run.journal.adopted)
   return tx`
     update journal j
-    set attempt = m.attempt, position = m.position, delivered = null, after = 0, idle = false
+    set attempt = m.attempt, position = m.position, delivered = null, after = 0, idle = false,
+        former = case when j.delivered is null then j.former else array[j.attempt, j.delivered] end
     from ${unnest(tx, 'm', rows, { runId: 'text', n: 'int', attempt: 'int', position: 'int' })}
     where j.run_id = m.run_id and j.n = m.n and j.attempt < m.attempt and j.state <> 'closed'`
 }
@@ -178,7 +179,7 @@ export function recordsOf(
           json_build_object(
             'n', n, 'attempt', j.attempt, 'position', position, 'drifted', has_drifted, 'parent', parent, 'kind', kind, 'name', name, 'hash', hash,
             'occurrence', occurrence, 'args', args, 'site', site, 'state', state, 'result', result,
-            'delivered', delivered, 'after', after, 'idle', idle, 'completed', completion
+            'delivered', delivered, 'after', after, 'idle', idle, 'former', former, 'completed', completion
           )
           order by n
         )::text as text
@@ -227,7 +228,7 @@ export function recordsAfter(
     select n, attempt, position, has_drifted as drifted, parent, kind, name, hash, occurrence, args, site,
            case when is_later then 'open' else state end as state,
            case when is_later then null else result end as result,
-           delivered, after, idle, case when is_later then null else completion::float8 end as completed
+           delivered, after, idle, former, case when is_later then null else completion::float8 end as completed
     from page
     where bytes - size < ${PAGE_BYTES}
     order by n`

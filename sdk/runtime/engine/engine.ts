@@ -48,7 +48,7 @@ class JournalEngine implements Engine {
     },
     hold: () => this.#hold('state', true),
     letGo: () => this.#hold('state', false),
-    release: () => this.#outbox.release(),
+    finish: () => this.#outbox.finish(),
     close: () => {
       this.#outbox.close()
       this.#entries.stopTimers()
@@ -187,7 +187,8 @@ class JournalEngine implements Engine {
     if (!completion) return false
     this.#order += 1
     const isQuiet = this.#port.isQuiet(this.#entries.timers)
-    this.#outbox.delivered([this.#order, completion.n, this.#entries.made, isQuiet ? 1 : 0])
+    const isRace = this.#entries.pending.size > 1
+    this.#outbox.delivered([this.#order, completion.n, this.#entries.made, isQuiet ? 1 : 0], isRace)
     this.#give(completion)
     return this.#inbox.hasReady()
   }

@@ -1,13 +1,21 @@
 import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
 
 /** Of an entry that an earlier attempt has left. */
-type FormerResult = Pick<JournalRecord, 'attempt' | 'delivered' | 'completed'>
+type FormerResult = Pick<JournalRecord, 'attempt' | 'delivered' | 'former' | 'completed'>
 
-/** What an earlier attempt was given comes before what came since, each in its order: else a race ends otherwise. */
+/** The last attempt that was given it, and its place in the order there. */
+const lastGiven = ({ attempt, delivered, former }: FormerResult): JournalRecord['former'] =>
+  delivered === null ? former : [attempt, delivered]
+
+/**
+ * What earlier attempts were given comes before what came since, else a race ends otherwise. The last of them counts
+ * first: it has followed the order of those before it.
+ */
 function comesBefore(a: FormerResult, b: FormerResult): boolean {
-  if (a.delivered === null || b.delivered === null)
-    return a.delivered !== b.delivered ? a.delivered !== null : (a.completed ?? Infinity) < (b.completed ?? Infinity)
-  return a.attempt === b.attempt ? a.delivered < b.delivered : a.attempt < b.attempt
+  const [givenA, givenB] = [lastGiven(a), lastGiven(b)]
+  if (!givenA && !givenB) return (a.completed ?? Infinity) < (b.completed ?? Infinity)
+  if (!givenA || !givenB) return Boolean(givenA)
+  return givenA[0] === givenB[0] ? givenA[1] < givenB[1] : givenA[0] > givenB[0]
 }
 
 /** Results that the program has not been given. Each is given once, whoever brings it how often. */

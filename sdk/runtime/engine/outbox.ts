@@ -16,9 +16,15 @@ export interface Outbox {
   sendAndKeep(op: JournalOp, onCommitted: () => void): void
   /** A sleep that was over before anybody had to know of it. */
   gather(entry: EntryIdentity): void
-  delivered(delivery: Delivery): void
+  /**
+   * `isRace`: something else is waited for too, that may be there as well when a later attempt asks. The order is told
+   * before any call that the program makes with this result, or at its end.
+   */
+  delivered(delivery: Delivery, isRace: boolean): void
   /** Sends what was to be sent soon. */
   release(): void
+  /** The program has ended: sends what was to be sent soon, and who has won its last races. */
+  finish(): void
   flush(): void
   confirm(count: number): void
   /** Resolves when each call that was made is committed, or nothing is sent any more. */
@@ -28,40 +34,55 @@ export interface Outbox {
 }
 
 /** The words to the journal: at once what somebody waits for, the rest in batches, in time before a parking. */
-export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: boolean) => void): Outbox {
+export function createOutbox(port: Pick<Port, 'send' | 'together' | 'later'>, holdOn: (hold: boolean) => void): Outbox {
   const commits = createCommits(holdOn)
   let sleeps: EntryIdentity[] = []
   let deliveries: Delivery[] = []
+  /** How many calls had been made when the first of these was given that has won a race. */
+  let callsBeforeRace = Infinity
   let stopTimer: (() => void) | undefined
   let held: JournalOp[] = []
   let stopHolding: (() => void) | undefined
   let isClosed = false
 
   function send(op: JournalOp): void {
+    if (isClosed) return
+    hold(op)
     release()
-    sendNow(op)
   }
 
-  function sendNow(op: JournalOp): void {
-    if (isClosed) return
-    commits.sent(op)
-    port.send(op)
+  function hold(op: JournalOp): void {
+    if (positionOf(op) > callsBeforeRace) holdGathered()
+    held.push(op)
+  }
+
+  function holdGathered(): void {
+    stopTimer?.()
+    stopTimer = undefined
+    for (const entry of sleeps) held.push({ op: 'close', entry, state: 'done', result: 'null' })
+    if (deliveries.length > 0) held.push({ op: 'deliver', list: deliveries })
+    sleeps = []
+    deliveries = []
+    callsBeforeRace = Infinity
   }
 
   function release(): void {
     stopHolding?.()
     stopHolding = undefined
-    for (const op of held.splice(0)) sendNow(op)
+    const ops = held.splice(0)
+    const say = () => {
+      for (const op of ops) {
+        commits.sent(op)
+        port.send(op)
+      }
+    }
+    if (ops.length > 1) port.together(say)
+    else say()
   }
 
   function flush(): void {
-    stopTimer?.()
-    stopTimer = undefined
+    holdGathered()
     release()
-    for (const entry of sleeps) send({ op: 'close', entry, state: 'done', result: 'null' })
-    if (deliveries.length > 0) send({ op: 'deliver', list: deliveries })
-    sleeps = []
-    deliveries = []
   }
 
   function flushLater(): void {
@@ -74,7 +95,7 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
     send,
     sendSoon: (op) => {
       if (isClosed) return
-      held.push(op)
+      hold(op)
       stopHolding ??= port.later(0, false, release)
     },
     sendAndKeep: (op, onCommitted) => {
@@ -86,11 +107,17 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
       sleeps.push(entry)
       flushLater()
     },
-    delivered: (delivery) => {
+    delivered: (delivery, isRace) => {
+      const [, , calls] = delivery
       deliveries.push(delivery)
+      if (isRace) callsBeforeRace = Math.min(callsBeforeRace, calls)
       flushLater()
     },
     release,
+    finish: () => {
+      if (callsBeforeRace < Infinity) holdGathered()
+      release()
+    },
     flush,
     confirm: (count) => commits.confirm(count),
     answered: () => {
@@ -107,4 +134,10 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
       commits.close()
     },
   }
+}
+
+/** Which call of the attempt says this; 0: none that is new. */
+function positionOf(op: JournalOp): number {
+  if ('entry' in op) return op.entry.position
+  return 'position' in op ? op.position : 0
 }

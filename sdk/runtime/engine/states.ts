@@ -38,8 +38,8 @@ export type Action =
   /** Keeps the process although nothing of the program keeps it. */
   | 'hold'
   | 'letGo'
-  /** Sends the calls that were to be sent soon. */
-  | 'release'
+  /** Sends the calls that were to be sent soon, and who has won the last races. */
+  | 'finish'
   /** Nothing more goes to the journal, and the timers of short sleeps stop. */
   | 'close'
   /** All waits reject, those of held calls included. */
@@ -61,17 +61,17 @@ const TABLE: Readonly<Record<State, Readonly<Partial<Record<Event, Row>>>>> = {
     caughtUp: ['parked', ...GO_LIVE],
     woken: ['live', 'letGo', ...GO_LIVE],
     stopped: ['stopped', 'sayLive', 'close', 'letGo', 'rejectWaits'],
-    ended: ['ended', 'sayLive', 'release', 'close', 'letGo'],
+    ended: ['ended', 'sayLive', 'finish', 'close', 'letGo'],
   },
   live: {
     idle: ['parked', 'hold'],
     stopped: ['stopped', 'close', 'rejectWaits'],
-    ended: ['ended', 'release', 'close'],
+    ended: ['ended', 'finish', 'close'],
   },
   parked: {
     woken: ['live', 'letGo'],
     stopped: ['stopped', 'close', 'letGo', 'rejectWaits'],
-    ended: ['ended', 'release', 'close', 'letGo'],
+    ended: ['ended', 'finish', 'close', 'letGo'],
   },
   stopped: {
     ended: ['ended'],

@@ -63,6 +63,7 @@ let together: Buffer[] | undefined
 
 /** Frames that are sent within reach the agent in one read, as long as they fit into the pipe. */
 export function sendTogether(send: () => void): void {
+  if (together) return send()
   together = []
   try {
     send()

@@ -1,7 +1,7 @@
 // What the attempt after a crash takes over from the one before.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Body, resume, soonest, until } from './bodies.ts'
+import { type Body, lostOnce, resume, soonest, until } from './bodies.ts'
 import { aWorld } from './world.ts'
 
 for (const wasGiven of [true, false]) {
@@ -23,6 +23,110 @@ for (const wasGiven of [true, false]) {
     assert.deepEqual(end, { how: 'returned', value: ['answer', 'input:after answer:{"prompt":"after answer"}'] })
   })
 }
+
+/** The question is asked first, and the step is over first. */
+const racing: Body = async ({ step, ask }) =>
+  await Promise.race([ask('who?').then(() => 'answer'), step('quick', () => {}).then(() => 'step')])
+
+const NEXT_CALLS: Record<string, Body> = {
+  step: ({ step }) => step('next', () => 'done'),
+  // Parked it would be told in any case.
+  child: ({ call }, { raw }) => Promise.all([call('next', 1), raw(10)]),
+  'step within a step': ({ step }) => step('outer', () => step('next', () => 'done')),
+}
+
+for (const [what, next] of Object.entries(NEXT_CALLS)) {
+  test(`a race keeps its winner once a ${what} that follows it is told, however soon the process is lost`, async () => {
+    const world = aWorld(() => 1_000_000)
+    const body: Body = async (calls, tools) => {
+      const winner = await racing(calls, tools)
+      await next(calls, tools)
+      return winner
+    }
+    const hasNext = () => [...world.records.values()].some(({ name }) => name === 'next')
+    assert.equal((await lostOnce(world, hasNext, body)).how, 'crashed')
+    world.completeNext()
+    world.attempt = 2
+    assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'step' })
+  })
+}
+
+test('a race keeps its winner over attempts that are lost before they are given anything, or in the midst of it', async () => {
+  for (const given of [0, 1]) {
+    const world = aWorld(() => 1_000_000)
+    const body: Body = async (calls, tools) => {
+      const winner = await racing(calls, tools)
+      await calls.step('next', () => {})
+      // So that what comes second is given too.
+      await tools.raw(10)
+      await calls.step('last', () => {})
+      return winner
+    }
+    const has = (step: string) => () => [...world.records.values()].some(({ name }) => name === step)
+    assert.equal((await lostOnce(world, has('next'), body)).how, 'crashed')
+    world.completeNext()
+    world.attempt = 2
+    assert.equal((await lostOnce(world, has('last'), body)).how, 'crashed')
+    // An attempt takes both over, and is lost.
+    world.attempt = 3
+    const takenOver = () => [...world.records.values()].filter(({ attempt }) => attempt === 3)
+    const isGiven = () =>
+      takenOver().length >= 2 && takenOver().filter((each) => each.delivered !== null).length >= given
+    assert.equal((await lostOnce(world, isGiven, body)).how, 'crashed')
+    world.attempt = 4
+    assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'step' })
+  }
+})
+
+test('a race keeps its winner when only one of both was taken over', async () => {
+  const world = aWorld(({ n }) => n)
+  const body: Body = async ({ ask }) => await Promise.race(['first', 'second'].map((name) => ask(name)))
+  const order: Body = (calls, tools) => Promise.all([body(calls, tools), tools.raw(100)])
+  assert.equal((await until(0, world, order)).how, 'returned')
+  assert.deepEqual(
+    [...world.records.values()].map(({ delivered }) => delivered),
+    [1, 2],
+  )
+  world.attempt = 2
+  assert.equal((await lostOnce(world, () => world.records.get(1)?.attempt === 2, body)).how, 'crashed')
+  // The word for the second did not arrive.
+  Object.assign(world.records.get(2)!, { attempt: 1, delivered: 2, former: null })
+  world.attempt = 3
+  assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'input:first:{"prompt":"first"}' })
+})
+
+test('a race keeps its winner when the program throws behind it', async () => {
+  const world = aWorld(() => 1_000_000)
+  const body: Body = async (calls, tools) => {
+    const winner = await racing(calls, tools)
+    if (world.attempt === 1) throw new Error('not now')
+    return winner
+  }
+  assert.equal((await until(0, world, body)).how, 'threw')
+  world.completeNext()
+  world.attempt = 2
+  assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'step' })
+})
+
+test('what was given is told with the call that follows where something else is waited for, and else later', async () => {
+  const told = async (rival: boolean) => {
+    const world = aWorld(() => 1_000_000)
+    const ops: string[] = []
+    const apply = world.apply.bind(world)
+    world.apply = (op) => {
+      ops.push(op.op)
+      apply(op)
+    }
+    const body: Body = async ({ step, ask }) => {
+      if (rival) void ask('stop?')
+      for (let i = 0; i < 3; i++) await step('one', () => i)
+    }
+    assert.equal((await until(0, world, body)).how, 'returned')
+    return ops.join()
+  }
+  assert.equal(await told(false), 'close,close,close')
+  assert.equal(await told(true), 'open,close,deliver,close,deliver,close,deliver')
+})
 
 test('what crashed starts anew with what it has: results at once, waits as they are, failures never', async () => {
   const executed: string[] = []

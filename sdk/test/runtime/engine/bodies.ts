@@ -14,6 +14,10 @@ export async function until(parks: number, world: World, body: Body, replay = fa
   return await execute({ program: (tools) => body(callsOn(tools), tools), world, replay, evicts })
 }
 
+/** Until there is such a thing, and its process is lost at once. */
+export const lostOnce = (world: World, isThere: () => boolean, body: Body): Promise<End> =>
+  execute({ program: (tools) => body(callsOn(tools), tools), world, replay: false, crashes: isThere })
+
 export const resume = (world: World, body: Body) => until(0, world, body, true)
 
 export const soonest = () => aWorld(({ n }) => n)

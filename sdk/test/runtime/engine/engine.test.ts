@@ -124,7 +124,7 @@ test('short sleeps are told of together, before the parking', async () => {
   assert.equal(engine.idle(), true)
   assert.deepEqual(
     ops.map(({ op }) => op),
-    ['open', 'close', 'close', 'deliver'],
+    ['close', 'close', 'deliver', 'open'],
   )
   assert.deepEqual(parked, ['sleep'])
   engine.wake([{ n: 3, state: 'done', result: 'null' }])

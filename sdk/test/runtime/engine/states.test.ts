@@ -55,12 +55,12 @@ test('the process is held at rest and when it is blocked, and at no other time',
     assert.equal(isHeld, isAtRest(state) || state === 'blocked', state)
 })
 
-test('the journal is closed once, when the run is not open any more, and after the last calls were released', () => {
+test('the journal is closed once, when the run is not open any more, and after the last calls were told', () => {
   for (const stand of [...replays, ...fresh]) {
     assert.equal(count(stand, 'close'), isOpen(stand.state) ? 0 : 1, stand.state)
     const { done } = stand
-    if (done.includes('release')) assert.ok(done.indexOf('release') < done.indexOf('close'))
-    if (stand.state === 'ended' && !done.includes('rejectWaits')) assert.equal(count(stand, 'release'), 1)
+    if (done.includes('finish')) assert.ok(done.indexOf('finish') < done.indexOf('close'))
+    if (stand.state === 'ended' && !done.includes('rejectWaits')) assert.equal(count(stand, 'finish'), 1)
   }
 })
 

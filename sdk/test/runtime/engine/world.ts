@@ -73,7 +73,7 @@ class MemoryWorld implements World {
   journal(): JournalRecord[] {
     return [...this.records.values()]
       .filter(({ attempt, state }) => attempt === this.attempt || state !== 'failed')
-      .map((record) => ({ ...record, completed: record.delivered === null ? record.completed : null }))
+      .map((record) => ({ ...record }))
       .toReversed()
   }
 
@@ -106,7 +106,8 @@ class MemoryWorld implements World {
     const record = this.#found(n)
     assert.ok(record.attempt < this.attempt, `entry ${n} is of this attempt already`)
     this.#assertPosition(n, position)
-    Object.assign(record, { attempt: this.attempt, position, delivered: null, after: 0, idle: false })
+    const former = record.delivered === null ? record.former : ([record.attempt, record.delivered] as const)
+    Object.assign(record, { attempt: this.attempt, position, delivered: null, after: 0, idle: false, former })
   }
 
   #drift(n: number): void {

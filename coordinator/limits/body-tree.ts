@@ -1,3 +1,4 @@
+import { type ByAge, createByAge } from './by-age.ts'
 import { createBySize } from './by-size.ts'
 
 /** A body that may have to give way to others. */
@@ -25,8 +26,8 @@ export interface Found {
  */
 export class BodyTree {
   readonly #heldBy: (name: string) => number
-  /** Of a path that ends here, the longest there first. */
-  readonly #bodies = new Map<object, Giving>()
+  /** Of a path that ends here. */
+  readonly #bodies = createByAge<object, Giving>()
   readonly #parts = new Map<string, BodyTree>()
   readonly #bySize = createBySize()
 
@@ -65,15 +66,27 @@ export class BodyTree {
   }
 
   /** The first of the address with the most, in the network with the most of those with which it is in a wider one. */
-  firstOfMost(above: Path = []): Found | undefined {
+  firstOfMost(): Found | undefined {
+    return this.#ofMost((bodies) => bodies.first())
+  }
+
+  /** The last one of it. */
+  lastOfMost(): Found | undefined {
+    return this.#ofMost((bodies) => bodies.last())
+  }
+
+  #ofMost(
+    choose: (bodies: ByAge<object, Giving>) => [object, Giving] | undefined,
+    above: Path = [],
+  ): Found | undefined {
     const most = this.#bySize.largest()
-    if (most !== undefined) return this.#parts.get(most)!.firstOfMost([...above, most])
-    const [first] = this.#bodies
-    return first && { path: above, body: first[0], one: first[1] }
+    if (most !== undefined) return this.#parts.get(most)!.#ofMost(choose, [...above, most])
+    const found = choose(this.#bodies)
+    return found && { path: above, body: found[0], one: found[1] }
   }
 
   *all(above: Path = []): Generator<Found, void, void> {
-    for (const [body, one] of this.#bodies) yield { path: above, body, one }
+    for (const [body, one] of this.#bodies.all()) yield { path: above, body, one }
     for (const [name, part] of this.#parts) yield* part.all([...above, name])
   }
 }

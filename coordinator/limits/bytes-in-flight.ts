@@ -8,8 +8,8 @@ export interface BytesInFlight {
   /**
    * With `giveWay` it may lose its place until it is `whole`: when all together have too much, the slowest of those
    * that have been coming for some seconds is told, and has to release; if there is none, the one that has been coming
-   * for longest of the org with the most, or of the network, by the widest first, each to within a ninth. It is counted
-   * from its first byte: nobody knows yet whose it is.
+   * for longest of the org with the most, or of the network, by the widest first, each to within a ninth. Nobody gives
+   * way to one that would have more itself. It is counted from its first byte: nobody knows yet whose it is.
    */
   hold(orgId: string, giveWay?: () => void): Holding
 }
@@ -40,9 +40,9 @@ export interface Known {
    */
   countFor(this: void, orgId: string): void
   /**
-   * It only waits for others of its org, and may lose its place: when all together have too much, the one that has
-   * waited for longest of the org with the most is told, to within a ninth. Its bytes are given back before `giveUp` is
-   * called, which has to let go of them. Returns what ends the wait.
+   * It only waits for others of its org, and may lose its place: when all together have too much, the one that came
+   * last of the org with the most is told, to within a ninth. Its bytes are given back before `giveUp` is called, which
+   * has to let go of them. Returns what ends the wait.
    */
   wait(this: void, giveUp: () => void): () => void
 }
@@ -101,7 +101,8 @@ export function createBytesInFlight(limits: Bytes, options: Options = {}): Bytes
         const more = { org: wanted.org - counted.org, all: wanted.all - counted.all }
         const limit = most(next)
         refuseOverOfOne({ limit: limit.org, what, scope: unit.scope }, more.org, heldBy(unit.id) + more.org)
-        if (more.all > 0) giving.makeRoom(holding, () => all + more.all <= limit.all)
+        const asking = { path: unit.path, body: holding, more: more.org }
+        if (more.all > 0) giving.makeRoom(asking, () => all + more.all <= limit.all)
         refuseOverOfAll({ limit: limit.all, what }, more.all, all + more.all)
         seen = next
         counted = wanted
@@ -122,6 +123,8 @@ export function createBytesInFlight(limits: Bytes, options: Options = {}): Bytes
           add(unit, { org, all: 0 })
         },
         wait(giveUp) {
+          // It would give no room.
+          if (counted.all === 0) return holding.whole
           const one = { giveWay: () => (holding.release(), giveUp()), bytes: seen.taken }
           giving.add(unit.path, holding, one)
           return holding.whole

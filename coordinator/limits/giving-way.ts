@@ -7,7 +7,14 @@ export interface GivingWay {
   /** What is held there has changed. */
   rank(path: Path): void
   /** Until there is room, or nobody is left who gives way to the one that asks. */
-  makeRoom(asking: object, isThere: () => boolean): void
+  makeRoom(asking: Asking, isThere: () => boolean): void
+}
+
+interface Asking {
+  path: Path
+  body: object
+  /** What it asks for. */
+  more: number
 }
 
 /** A body that is younger has no rate yet. */
@@ -39,12 +46,18 @@ export function createGivingWay(heldBy: (name: string) => number, now: () => num
 
   /**
    * A network is compared with an org by all that comes from it. What waits has cost its sender all of its way: where
-   * both have as much, what is coming gives way.
+   * both have as much, what is coming gives way. Of an org that waits it is the last one: the first has its turn next.
    */
-  function firstOfMost(): Found | undefined {
-    const [comes, waits] = [coming.firstOfMost(), waiting.firstOfMost()]
+  function ofMost(): Found | undefined {
+    const [comes, waits] = [coming.firstOfMost(), waiting.lastOfMost()]
     if (!comes || !waits) return comes ?? waits
     return heldBy(waits.path[0]!) > heldBy(comes.path[0]!) ? waits : comes
+  }
+
+  /** By the widest network in which the two differ. One of the same address or org does not give way. */
+  function wouldHaveMore({ path, more }: Asking, than: Path): boolean {
+    const at = path.findIndex((name, i) => name !== than[i])
+    return at < 0 || heldBy(path[at]!) + more > heldBy(than[at]!)
   }
 
   return {
@@ -62,8 +75,9 @@ export function createGivingWay(heldBy: (name: string) => number, now: () => num
       while (!isThere()) {
         const slow: Found | undefined = maySomeBeSlow ? slowest() : undefined
         maySomeBeSlow = slow !== undefined
-        const found = slow ?? firstOfMost()
-        if (!found || found.body === asking) return
+        const found: Found | undefined = slow ?? ofMost()
+        if (!found || found.body === asking.body) return
+        if (!slow && wouldHaveMore(asking, found.path)) return
         const { path, body, one } = found
         treeOf(one).remove(path, body)
         one.giveWay()

@@ -53,3 +53,59 @@ test('in a wide network the one gives way that has the most there', () => {
   send('2001:db8:3:1::/64', 10 * MIB)
   assert.deepEqual([gone.length, gone.filter((network) => !network.startsWith('2001:db8:1:'))], [5, []])
 })
+
+test('nobody gives way to whoever would have more himself, also not to the first piece of a body', () => {
+  const inFlight = createBytesInFlight({ org: 4 * MIB, all: 4 * MIB }, { scope: 'address' })
+  const gone: string[] = []
+  const waiting = (org: string, bytes: number) => {
+    const holding = inFlight.hold('198.51.100.7', () => assert.fail('it is whole'))
+    holding.take(bytes)
+    holding.whole()
+    holding.countFor(org)
+    return holding.wait(() => gone.push(org))
+  }
+  const begin = waiting('seated', 2 * MIB)
+  begin()
+  waiting('little', MIB / 4)
+  // As a replay asks, which has all of it at once.
+  const replay = inFlight.hold('seated')
+  replay.countFor('seated')
+  assert.throws(() => replay.take(2 * MIB), { code: 'UNAVAILABLE' })
+  assert.throws(() => inFlight.hold('192.0.2.1', () => {}).take(3 * MIB), { code: 'UNAVAILABLE' })
+  assert.deepEqual(gone, [])
+  waiting('much', 1.5 * MIB)
+  // One of the same org does not give way to it either, nor one that has more in a wide network of others.
+  const second = inFlight.hold('much')
+  second.countFor('much')
+  assert.throws(() => second.take(MIB), { code: 'UNAVAILABLE' })
+  inFlight.hold('192.0.2.1', () => {}).take(MIB)
+  assert.deepEqual(gone, ['much'])
+})
+
+test('of those that wait in an org the last one gives way, and the first keeps its turn', () => {
+  const gone: string[] = []
+  const inFlight = createBytesInFlight({ org: 8 * MIB, all: 8 * MIB }, { scope: 'address' })
+  const waiting = (name: string) => {
+    const holding = inFlight.hold('198.51.100.7', () => assert.fail('it is whole'))
+    holding.take(MIB)
+    holding.whole()
+    holding.countFor('org')
+    return holding.wait(() => gone.push(name))
+  }
+  const ends = Array.from({ length: 8 }, (_, n) => waiting(String(n)))
+  for (const n of [0, 7]) ends[n]!()
+  for (let n = 0; n < 2; n++) inFlight.hold('192.0.2.1', () => {}).take(MIB)
+  assert.deepEqual(gone, ['6', '5'])
+})
+
+test('what does not count gives no way', () => {
+  const inFlight = createBytesInFlight({ org: 4 * MIB, all: 4 * MIB }, { scope: 'address' })
+  const replay = inFlight.hold('org')
+  replay.countFor('org')
+  replay.take(MIB / 32)
+  replay.wait(() => assert.fail('it gives no room'))
+  const other = inFlight.hold('org')
+  other.countFor('org')
+  other.take(3 * MIB)
+  assert.throws(() => inFlight.hold('192.0.2.1', () => {}).take(2 * MIB), { code: 'UNAVAILABLE' })
+})

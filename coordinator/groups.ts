@@ -223,12 +223,13 @@ function openDeliveries({ db, log, metrics, partitions }: GroupNeeds): GroupComm
     return apartUntil.has(orgId)
   }
   return {
-    async add(item) {
-      if (isLimited(item) || isApart(item.orgId)) return limited.add(item)
+    // `wait`: what waits for others of its org may wait for minutes. The free ones do not.
+    async add(item, wait) {
+      if (isLimited(item) || isApart(item.orgId)) return limited.add(item, wait)
       const committed = await free.add(item)
       if (committed) return committed
       apartUntil.set(item.orgId, performance.now() + APART_MS)
-      return limited.add(item)
+      return limited.add(item, wait)
     },
     async idle() {
       await Promise.all([free.idle(), limited.idle()])

@@ -3,6 +3,8 @@ export interface Fifo<T> {
   readonly length: number
   push(item: T): void
   shift(): T | undefined
+  /** Is cheap for one of the last. False: it is not there. */
+  remove(item: T): boolean
 }
 
 /** Slots given out stay until there are so many, and at least as many as items that wait. */
@@ -28,6 +30,12 @@ export function createFifo<T>(): Fifo<T> {
         head = 0
       }
       return item
+    },
+    remove(item) {
+      const at = items.lastIndexOf(item)
+      if (at < head) return false
+      items.splice(at, 1)
+      return true
     },
   }
 }

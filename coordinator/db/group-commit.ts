@@ -2,16 +2,16 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { isConnectionLoss, isDeadlock, isOfTheValues } from './client.ts'
-import { halve, halvesOf, type Kinship, type Part, partOf } from './parts.ts'
+import { createNumbers, halve, halvesOf, type Kinship, type Part, partOf } from './parts.ts'
 import type { SlowCommits } from './slow-commits.ts'
 import { createStubborn, type Stubborn } from './stubborn.ts'
 import { createTurns } from '../turns.ts'
-import { createQueue, type Queue, type Waiting } from './waiting.ts'
+import { createQueue, type Queue, type Wait, type Waiting } from './waiting.ts'
 
 /** Callers that arrive while a commit is under way share the next one. */
 export interface GroupCommit<I, O> {
-  /** Resolves with the item's own result once the statement that holds it is committed. */
-  add(item: I): Promise<O>
+  /** Resolves with the item's own result once the statement that holds it is committed. See `Wait`. */
+  add(item: I, wait?: Wait): Promise<O>
   /** Resolves when nothing is waiting or under way. */
   idle(): Promise<void>
 }
@@ -103,9 +103,11 @@ class Committer<I, O> implements GroupCommit<I, O> {
     }
   }
 
-  add(item: I): Promise<O> {
+  add(item: I, wait?: Wait): Promise<O> {
     return new Promise((resolve, reject) => {
-      this.#queue.add({ item, resolve, reject })
+      const one: Waiting<I, O> = { item, resolve, reject }
+      this.#queue.add(one)
+      if (wait) one.begin = wait((error) => this.#queue.remove(one) && reject(error))
       this.#schedule()
     })
   }
@@ -154,7 +156,8 @@ class Committer<I, O> implements GroupCommit<I, O> {
     if (this.#underWay >= this.#lanes) return
     if (this.#hasPart()) return this.#tryPart(this.#parts.take(() => true)!)
     const batch = this.#queue.take(this.#options.slow && ((orgId) => this.#mayTake(orgId)))
-    if (batch.length === 0) return
+    // All that waited may have been taken out.
+    if (batch.length === 0) return this.#tellIdlers()
     const ofSlow = this.#isOfSlow(batch.map(({ item }) => item)) ? 1 : 0
     this.#begunAt = performance.now()
     this.#begin(ofSlow)
@@ -208,8 +211,12 @@ class Committer<I, O> implements GroupCommit<I, O> {
   #end(ofSlow: number): void {
     this.#underWay--
     this.#slowUnderWay -= ofSlow
+    this.#tellIdlers()
+    this.#schedule()
+  }
+
+  #tellIdlers(): void {
     if (this.#isIdle()) for (const idler of this.#idlers.splice(0)) idler()
-    else this.#schedule()
   }
 
   #release(items: readonly Waiting<I, O>[]): void {
@@ -223,12 +230,6 @@ function orgsOf<I, O>(options: GroupCommitOptions<I, O>, items: readonly I[]): S
 }
 
 type Settling<I, O> = GroupCommitOptions<I, O> & { suspects: Stubborn }
-
-/** Each a key of its own. */
-function createNumbers(): () => string {
-  let number = 0
-  return () => String(number++)
-}
 
 /** One bad item must not fail its neighbours: halves are tried until it is alone, and only the guilty hears of it. */
 async function settleInOrder<I, O>(options: Settling<I, O>, batch: Waiting<I, O>[]): Promise<boolean> {

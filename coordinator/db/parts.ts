@@ -37,3 +37,9 @@ export function halvesOf<T>(items: readonly T[]): T[][] {
   const middle = Math.ceil(items.length / 2)
   return [items.slice(0, middle), items.slice(middle)]
 }
+
+/** Each a key of its own. */
+export function createNumbers(): () => string {
+  let number = 0
+  return () => String(number++)
+}

@@ -5,7 +5,15 @@ export interface Waiting<I, O> {
   item: I
   resolve(result: O): void
   reject(error: unknown): void
+  /** Called when its commit begins. */
+  begin?: () => void
 }
+
+/**
+ * Called where an item waits for its commit, with what takes it out again and rejects. What it answers is called when
+ * the commit begins: nothing takes it out from then on, also where it fails and a part of it is tried again.
+ */
+export type Wait = (giveUp: (error: Error) => void) => () => void
 
 export interface QueueOptions<I> {
   max: number
@@ -21,6 +29,8 @@ export interface QueueOptions<I> {
 /** What waits for its commit. Orgs take turns; items of one org and key keep the order in which they came. */
 export interface Queue<I, O> {
   add(one: Waiting<I, O>): void
+  /** Is cheap for one that came late. False: it does not wait any more. */
+  remove(one: Waiting<I, O>): boolean
   isEmpty(): boolean
   /**
    * The next batch. Its keys are busy until `release`; what has a busy key stays where it is. So does what is of an org
@@ -88,6 +98,14 @@ class OrgQueues<I, O> implements Queue<I, O> {
     this.#count++
   }
 
+  /** A list that is empty then goes when its turn comes: it may stand among the blocked ones. */
+  remove(one: Waiting<I, O>): boolean {
+    const list = this.#orgs.get(this.#orgOf(one.item))?.lists.get(this.#keyOf?.(one.item) ?? '')
+    if (!list?.items.remove(one)) return false
+    this.#count--
+    return true
+  }
+
   isEmpty(): boolean {
     return this.#count === 0
   }
@@ -111,6 +129,7 @@ class OrgQueues<I, O> implements Queue<I, O> {
     if (passed.length > 0) this.#turns = new Set([...passed, ...this.#turns])
     this.#count -= batch.length
     if (this.#keyOf) for (const { item } of batch) this.#busy.add(this.#keyOf(item))
+    for (const one of batch) one.begin?.()
     return batch
   }
 

@@ -92,7 +92,7 @@ async function news(
 }
 
 interface StreamQuery extends LogQuery {
-  /** Names the last event that the reader got, when it comes back. Counts when it is not before `since`. */
+  /** Names the last event that the reader got, when it comes back: it goes on there, whatever `since` says. */
   lastEventId?: string | undefined
 }
 
@@ -132,11 +132,14 @@ interface LastRead {
   at?: number
 }
 
-/** `<cursor>`, or `<cursor>.<at>`. Anything else is none of ours, and names no event. */
+/**
+ * `<cursor>`, or `<cursor>.<at>`. Anything else is none of ours, and names no event. `0` is that of a reset, behind which
+ * all of the log comes. A browser keeps the `since` of its address, which may lie behind all that was restored.
+ */
 function readLast({ since, lastEventId = '' }: StreamQuery): LastRead {
-  const [, cursor, at] = /^([1-9][0-9]{0,14})(?:\.([0-9]{1,15}))?$/.exec(lastEventId) ?? []
-  if (cursor === undefined || Number(cursor) < since) return { cursor: since, isNamed: false }
-  return { cursor: Number(cursor), isNamed: true, ...(at !== undefined && { at: Number(at) }) }
+  const [, cursor, at] = /^(0|[1-9][0-9]{0,14})(?:\.([0-9]{1,15}))?$/.exec(lastEventId) ?? []
+  if (cursor === undefined) return { cursor: since, isNamed: false }
+  return { cursor: Number(cursor), isNamed: cursor !== '0', ...(at !== undefined && { at: Number(at) }) }
 }
 
 /** After a restore the same cursor is given out once more, to an event of another time. */

@@ -7,6 +7,7 @@ import type { Revocable } from '../actor.ts'
 import type { Tx } from '../db/client.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
 import type { Partitions } from '../db/partitions.ts'
+import type { Wait } from '../db/waiting.ts'
 import { tellOfNew } from '../engine/commit/trigger.ts'
 import { ringRun } from '../events/ring.ts'
 import type { TakeKey } from '../idempotency/once.ts'
@@ -84,7 +85,7 @@ export async function take(
 ): Promise<Taken> {
   const since = performance.now()
   const { source, body, known } = verified
-  const wanting = await wantingOf(deps, source)
+  const wanting = await lookAtWanting(deps, verified)
   const stay = async () => void (await lookAgain())
   const turn = <T>(act: () => Promise<T>) => inTurn(deps, { orgId: source.orgId, stay, known }, act)
   const starts = Math.min(MOST_STARTED, Math.max(1, wanting.workflows))
@@ -95,13 +96,31 @@ export async function take(
   return turn(() => takeNow(deps, { ...verified, wanting: rest, since, inTurn: (long) => long() }, lookAgain))
 }
 
+/** The look is one of many, and takes long where a thousand workflows name the connection: what is large gives way. */
+async function lookAtWanting(deps: TakeDeps, { source, body, known }: Verified): Promise<Wanting> {
+  const look = wantingOf(deps, source)
+  if (!known || body.length <= LIGHT_BYTES) return look
+  const gone = Promise.withResolvers<never>()
+  const begin = giveWay(known)(gone.reject)
+  try {
+    return await Promise.race([look, gone.promise])
+  } finally {
+    begin()
+  }
+}
+
+/** For a body that only waits: what it leaves when others need the room. */
+function giveWay(known: Known): Wait {
+  return (giveUp) => known.wait(() => giveUp(new Fault('UNAVAILABLE', {}, GAVE_WAY)))
+}
+
 type InTurn = Revocable & { orgId: OrgId; known: Known | undefined }
 
 /** Its body gives way to those of others for as long as it waits. */
 async function inTurn<T>(deps: TakeDeps, asked: InTurn, act: () => Promise<T>): Promise<T> {
   const { orgId, known, ...revocable } = asked
   const gone = new AbortController()
-  const begin = known?.wait(() => gone.abort(new Fault('UNAVAILABLE', {}, GAVE_WAY)))
+  const begin = known && giveWay(known)((reason) => gone.abort(reason))
   try {
     return await deps.turns.orgDeliveries.run(orgId, { ...revocable, gone: gone.signal }, () => {
       begin?.()
@@ -120,6 +139,7 @@ async function takeNow(
   lookAgain: () => Promise<InboundSource>,
 ): Promise<Taken> {
   const { source, wanting, since, headers, body, replay } = verified
+  const write = (item: NewDelivery & { id: DeliveryId }) => commit(deps, item, verified)
   const isLarge = body.length > deps.config.maxInputBytes
   const payload = isLarge ? NOT_READ : readFrom(source, body, headers['content-type'])
   const value = 'invalid' in payload ? undefined : payload.value
@@ -127,7 +147,7 @@ async function takeNow(
   const row = await rowOf(deps, verified, event)
   const handshake = handshakeOf(source.about.kind, value)
   if (handshake) {
-    const committed = await commit(deps, { ...row, whole: HANDSHAKE, decided: [], starts: [] }, replay?.take)
+    const committed = await write({ ...row, whole: HANDSHAKE, decided: [], starts: [] })
     return { id: row.id, committed, handshake }
   }
   const id = idOf(source.about, headers, value)
@@ -137,7 +157,7 @@ async function takeNow(
   const { runs, decided } = isLongAgo(since) ? await stillStarting(deps, await lookAgain(), found) : found
   replay?.assert({ runs, decided })
   const keys = replay ? [] : keysOf(source.id, { id, once: verified.once, ...(isIdOpen(source.about) && { body }) })
-  const committed = await commit(deps, { ...row, decided, starts: runs.map((run) => ({ run, keys })) }, replay?.take)
+  const committed = await write({ ...row, decided, starts: runs.map((run) => ({ run, keys })) })
   probe('delivery.committed', { delivery: row.id, outcome: committed.outcome })
   const made = new Set(committed.matches.flatMap(({ outcome, runId }) => (outcome === 'triggered' ? [runId] : [])))
   for (const run of runs) if (made.has(run.id)) tellOfNew(deps, run)
@@ -145,13 +165,17 @@ async function takeNow(
   return { id: row.id, committed }
 }
 
-/** One with a key commits alone: where another has the key, nothing but this one is undone. */
+/**
+ * One with a key commits alone: where another has the key, nothing but this one is undone. All others give way while
+ * they wait for those of their org, and no more once their commit has begun.
+ */
 async function commit(
   deps: TakeDeps,
   item: NewDelivery & { id: DeliveryId },
-  take: TakeKey | undefined,
+  { known, replay }: Pick<Verified, 'known' | 'replay'>,
 ): Promise<Committed> {
-  if (!take) return deps.deliveries.add(item)
+  const take = replay?.take
+  if (!take) return deps.deliveries.add(item, known && giveWay(known))
   const first = (tx: Tx) => take(tx, item.id)
   const [committed] = await deps.partitions.atHand(() => commitDeliveries(deps.db, [item], { first }))
   return committed!

@@ -1,13 +1,15 @@
 import { Fault } from '@windlass/shared/errors.ts'
+import type { Path } from './body-tree.ts'
 import { createGivingWay } from './giving-way.ts'
+import { pathOf } from './network-turns.ts'
 
 /** Limits the bytes of large things in memory: those of one org, and those of all orgs together. */
 export interface BytesInFlight {
   /**
    * With `giveWay` it may lose its place until it is `whole`: when all together have too much, the slowest of those
    * that have been coming for some seconds is told, and has to release; if there is none, the one that has been coming
-   * for longest of the org with the most, to within a ninth. It is counted from its first byte: nobody knows yet whose
-   * it is.
+   * for longest of the org with the most, or of the network, by the widest first, each to within a ninth. Nobody gives
+   * way to one that would have more itself. It is counted from its first byte: nobody knows yet whose it is.
    */
   hold(orgId: string, giveWay?: () => void): Holding
 }
@@ -38,9 +40,9 @@ export interface Known {
    */
   countFor(this: void, orgId: string): void
   /**
-   * It only waits for others of its org, and may lose its place: when all together have too much, the one that has
-   * waited for longest of the org with the most is told, to within a ninth. Its bytes are given back before `giveUp` is
-   * called, which has to let go of them. Returns what ends the wait.
+   * It only waits for others of its org, and may lose its place: when all together have too much, the one that came
+   * last of the org with the most is told, to within a ninth. Its bytes are given back before `giveUp` is called, which
+   * has to let go of them. Returns what ends the wait.
    */
   wait(this: void, giveUp: () => void): () => void
 }
@@ -66,22 +68,25 @@ type Scope = 'org' | 'address'
 
 export function createBytesInFlight(limits: Bytes, options: Options = {}): BytesInFlight {
   const { what = 'Deploys', scope = 'org', small = { org: 0, all: 0 }, now = () => performance.now() } = options
-  const byUnit = new Map<string, number>()
-  const heldBy = (unit: string) => byUnit.get(unit) ?? 0
+  /** Of orgs and addresses, and of the networks in which these are. */
+  const byName = new Map<string, number>()
+  const heldBy = (name: string) => byName.get(name) ?? 0
   const giving = createGivingWay(heldBy, now)
   let all = 0
 
-  function add(unit: string, more: Bytes) {
-    const held = heldBy(unit) + more.org
-    if (held > 0) byUnit.set(unit, held)
-    else byUnit.delete(unit)
+  function add({ path }: Unit, more: Bytes) {
+    for (const name of new Set(path)) {
+      const held = heldBy(name) + more.org
+      if (held > 0) byName.set(name, held)
+      else byName.delete(name)
+    }
     all += more.all
-    giving.rank(unit)
+    giving.rank(path)
   }
 
   return {
     hold(orgId, giveWay) {
-      let unit = { id: orgId, scope }
+      let unit = unitOf(orgId, scope)
       let seen = { announced: 0, taken: 0 }
       let counted: Bytes = { org: 0, all: 0 }
       const since = now()
@@ -96,34 +101,37 @@ export function createBytesInFlight(limits: Bytes, options: Options = {}): Bytes
         const more = { org: wanted.org - counted.org, all: wanted.all - counted.all }
         const limit = most(next)
         refuseOverOfOne({ limit: limit.org, what, scope: unit.scope }, more.org, heldBy(unit.id) + more.org)
-        if (more.all > 0) giving.makeRoom(holding, () => all + more.all <= limit.all)
+        const asking = { path: unit.path, body: holding, more: more.org }
+        if (more.all > 0) giving.makeRoom(asking, () => all + more.all <= limit.all)
         refuseOverOfAll({ limit: limit.all, what }, more.all, all + more.all)
         seen = next
         counted = wanted
-        add(unit.id, more)
-        if (giveWay && more.all > 0) giving.add(unit.id, holding, { giveWay, since, bytes: taken })
+        add(unit, more)
+        if (giveWay && more.all > 0) giving.add(unit.path, holding, { giveWay, since, bytes: taken })
       }
 
       const holding: Holding = {
         announce: (bytes) => see({ ...seen, announced: seen.announced + bytes }),
         take: (bytes) => see({ ...seen, taken: seen.taken + bytes }),
-        whole: () => giving.remove(unit.id, holding),
+        whole: () => giving.remove(unit.path, holding),
         countFor(id) {
           const { org } = counted
           refuseOverOfOne({ limit: most(seen).org, what, scope: 'org' }, org, heldBy(id) + org)
           holding.whole()
-          add(unit.id, { org: -org, all: 0 })
-          unit = { id, scope: 'org' }
-          add(id, { org, all: 0 })
+          add(unit, { org: -org, all: 0 })
+          unit = unitOf(id, 'org')
+          add(unit, { org, all: 0 })
         },
         wait(giveUp) {
+          // It would give no room.
+          if (counted.all === 0) return holding.whole
           const one = { giveWay: () => (holding.release(), giveUp()), bytes: seen.taken }
-          giving.add(unit.id, holding, one)
+          giving.add(unit.path, holding, one)
           return holding.whole
         },
         release() {
           holding.whole()
-          add(unit.id, { org: -counted.org, all: -counted.all })
+          add(unit, { org: -counted.org, all: -counted.all })
           seen = { announced: 0, taken: 0 }
           counted = { org: 0, all: 0 }
         },
@@ -132,6 +140,15 @@ export function createBytesInFlight(limits: Bytes, options: Options = {}): Bytes
     },
   }
 }
+
+/** What bytes are counted by for the first limit: an address or an org. */
+interface Unit {
+  id: string
+  scope: Scope
+  path: Path
+}
+
+const unitOf = (id: string, scope: Scope): Unit => ({ id, scope, path: pathOf(id) })
 
 /** Bytes of one org, and of all orgs together. */
 type Bytes = { org: number; all: number }

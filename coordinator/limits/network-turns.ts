@@ -40,8 +40,8 @@ export function createNetworkTurns<T>(): NetworkTurns<T> {
   }
 }
 
-/** The network after the wider ones that it is part of. */
-function pathOf(network: string): string[] {
+/** The network after the wider ones that it is part of. What is no network, as an org, is thrice itself. */
+export function pathOf(network: string): string[] {
   const mark = network.includes(':') ? ':' : '.'
   const groups = network.split(mark)
   return [groups.slice(0, 2).join(mark), groups.slice(0, 3).join(mark), network]

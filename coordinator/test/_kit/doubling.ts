@@ -11,5 +11,18 @@ export function doubling(over: Partial<GroupCommitOptions<number, number>> = {})
     return over.commit ? over.commit(items) : items.map((item) => item * 2)
   }
   const group = groupCommit<number, number>({ name: 'test', log, max: 10, lanes: 1, patienceMs: 300, ...over, commit })
-  return { batches, add: (item: number) => group.add(item), idle: () => group.idle() }
+  return {
+    batches,
+    add: (item: number) => group.add(item),
+    /** With what takes it out while it waits, and whether its commit has begun. */
+    addWaiting: (item: number) => {
+      const waiting = { giveUp: (_error: Error) => {}, hasBegun: false, result: Promise.resolve(0) }
+      waiting.result = group.add(item, (giveUp) => {
+        waiting.giveUp = giveUp
+        return () => (waiting.hasBegun = true)
+      })
+      return waiting
+    },
+    idle: () => group.idle(),
+  }
 }

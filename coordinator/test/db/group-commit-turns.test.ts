@@ -204,3 +204,63 @@ test('items of one key of several orgs are never in two commits at once', async 
   held.resolve()
   assert.deepEqual(await Promise.all([first, second]), [1, 2])
 })
+
+test('what waits is taken out until its commit begins, and leaves the others their order', async () => {
+  const held = Promise.withResolvers<void>()
+  const { add, addWaiting, batches, idle } = doubling({
+    lanes: 2,
+    isOrgAlone: true,
+    orgOf: () => 'org',
+    spare: { afterMs: 1, keyOf: () => 'org' },
+    commit: async (items) => {
+      if (items.includes(1)) await held.promise
+      return items
+    },
+  })
+  const gone = new Error('others needed the room')
+  const first = addWaiting(1)
+  await new Promise(setImmediate)
+  const waiting = [2, 3, 4, 5].map(addWaiting)
+  first.giveUp(gone)
+  for (const n of [3, 1]) waiting[n]!.giveUp(gone)
+  for (const n of [3, 1]) await assert.rejects(waiting[n]!.result, gone)
+  assert.deepEqual(
+    [first, ...waiting].map(({ hasBegun }) => hasBegun),
+    [true, false, false, false, false],
+  )
+  held.resolve()
+  assert.deepEqual(await Promise.all([first, waiting[0]!, waiting[2]!].map(({ result }) => result)), [1, 2, 4])
+  assert.deepEqual([batches, waiting[0]!.hasBegun], [[[1], [2, 4]], true])
+  await idle()
+  // Nothing is left of those that were taken out, and whoever waits for the end hears of it.
+  const alone = addWaiting(6)
+  const isIdle = idle()
+  alone.giveUp(gone)
+  await assert.rejects(alone.result, gone)
+  await isIdle
+  assert.equal(await add(7), 7)
+})
+
+test('all that waits behind a commit may be taken out, and others come after it', async () => {
+  const held = Promise.withResolvers<void>()
+  const { add, addWaiting, batches, idle } = doubling({
+    lanes: 2,
+    spare: { afterMs: 1, keyOf: (item) => String(item % 10) },
+    commit: async (items) => {
+      if (items.includes(1)) await held.promise
+      return items
+    },
+  })
+  const first = add(1)
+  await new Promise(setImmediate)
+  const behind = addWaiting(11)
+  // It has been looked at, and its key was busy.
+  assert.equal(await add(2), 2)
+  behind.giveUp(new Error('gone'))
+  await assert.rejects(behind.result)
+  const later = add(21)
+  held.resolve()
+  assert.deepEqual(await Promise.all([first, later, add(31)]), [1, 21, 31])
+  await idle()
+  assert.deepEqual(batches.flat(), [1, 2, 21, 31])
+})

@@ -106,5 +106,14 @@ test('`since` beyond the end of the log is a filter, and no reader who comes bac
   assert.deepEqual(idsOf(reader.leave()), [String(LOST_AT + 2)])
   // It has read on elsewhere.
   assert.deepEqual(idsOf(await first(run, 1, '99', '&since=7')), ['reset'])
-  assert.deepEqual(idsOf(await first(run, 1, '2.99', '&since=7')), ['8'])
+})
+
+test('where a reader comes back counts more than its `since`, which is that of before the restore', async () => {
+  const { run, last } = await aRead()
+  await restore(run)
+  const since = `&since=${LOST_AT}`
+  assert.deepEqual(idsOf(await first(run, 2, last.id!, since)), ['reset', '1'])
+  assert.deepEqual(idsOf(await first(run, 2, '1', since)), ['2', '3'])
+  // It broke off behind the reset.
+  assert.deepEqual(idsOf(await first(run, 2, '0', since)), ['1', '2'])
 })

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
 import { noCredential } from '../../stay.ts'
+import { untilBlocked } from '../_kit/blocked.ts'
+import { aConnection, aReceiverOf, push } from '../_kit/connections.ts'
 import { anOrg, aCoordinatorOfItsOwn, asOwner, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
@@ -14,6 +16,7 @@ const MIB = 1024 * 1024
 const ALL_BYTES = 192 * MIB
 /** Takes a turn of its org; three of them are nearly all that it may have. */
 const LARGE_BYTES = 1_000_000
+const WAITED = /waited for others of its org while others needed the room; send it again/
 
 let c: TestCoordinator
 
@@ -27,10 +30,11 @@ interface OfOrg {
   hook: Hook
 }
 
-async function aHookOfItsOwn(): Promise<OfOrg> {
+async function aHookOfItsOwn(descriptor: object = {}): Promise<OfOrg & { workflow: string }> {
   const org = asOwner(c, await anOrg(c))
-  const { slug } = await aWorkflow(org, { descriptor: { webhook: {} } })
-  return { orgId: org.orgId, hook: await aHook(org, await aSession(c.db, { orgId: org.orgId }), slug) }
+  const { id, slug } = await aWorkflow(org, { descriptor: { webhook: {}, ...descriptor } })
+  const session = await aSession(c.db, { orgId: org.orgId })
+  return { orgId: org.orgId, hook: await aHook(org, session, slug), workflow: id }
 }
 
 let sent = 0
@@ -84,12 +88,53 @@ test('what waits for others of its org gives way when others have no room', asyn
   const waiting = await waitingOf(ours, 3, t)
   fill(t, ALL_BYTES - 3 * LARGE_BYTES - 1000)
   assert.equal((await post(other, 400_000, '198.51.100.7')).status, 200)
-  const [first, ...others] = waiting
-  const { status, error, headers } = await first!
+  const { status, error, headers } = await Promise.race(waiting)
   assert.deepEqual([status, headers.get('retry-after')], [503, '1'])
-  assert.match(error.message, /waited for others of its org while others needed the room; send it again/)
+  assert.match(error.message, WAITED)
   await giveTurns()
-  for (const answer of await Promise.all(others)) assert.equal(answer.status, 200)
+  const statuses = (await Promise.all(waiting)).map((answer) => String(answer.status))
+  assert.deepEqual(statuses.toSorted(), ['200', '200', '503'])
+})
+
+test('what waits for the look at what is wanted of it gives way too', async (t) => {
+  const other = await aHookOfItsOwn()
+  const org = asOwner(c, await anOrg(c))
+  const github = await aConnection(org, await aSession(c.db, { orgId: org.orgId }), { kind: 'github' })
+  await aReceiverOf(org, github.name, ['push'])
+  const held = Promise.withResolvers<{ workflows: number; weight: number }>()
+  const look = t.mock.method(c.deps.wantings, 'add', () => held.promise)
+  const body = JSON.stringify('x'.repeat(LARGE_BYTES))
+  const waiting = [1, 2, 3].map((n) => push(github, body, { 'x-forwarded-for': `203.0.113.${n}` }))
+  await until('all to wait', () => look.mock.callCount() === waiting.length)
+  fill(t, ALL_BYTES - waiting.length * LARGE_BYTES - 1000)
+  assert.equal((await post(other, 400_000, '198.51.100.7')).status, 200)
+  const gone = await Promise.race(waiting)
+  assert.deepEqual([gone.status, WAITED.test(gone.error.message)], [503, true])
+  held.resolve({ workflows: 1, weight: 0 })
+  const statuses = (await Promise.all(waiting)).map(({ status }) => String(status))
+  assert.deepEqual(statuses.toSorted(), ['200', '200', '503'])
+})
+
+test('small ones that wait for a lock of their org give way until their commit begins', async (t) => {
+  const [ours, other] = await Promise.all([aHookOfItsOwn({ concurrency: 1 }), aHookOfItsOwn()])
+  const add = t.mock.method(c.deps.deliveries, 'add')
+  const waiting: ReturnType<typeof post>[] = []
+  await c.db.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(hashtextextended(${ours.workflow}, 0))`
+    waiting.push(post(ours, 60_000, '203.0.113.1'))
+    await untilBlocked(c.db)
+    for (let n = 2; n <= 9; n++) waiting.push(post(ours, 60_000, `203.0.113.${n}`))
+    await until('all to wait', () => add.mock.callCount() === waiting.length)
+    fill(t, ALL_BYTES - waiting.length * 60_000 - 1000)
+    assert.equal((await post(other, 200_000, '198.51.100.7')).status, 200)
+  })
+  const answers = await Promise.all(waiting)
+  assert.equal(answers[0]!.status, 200, 'its commit had begun')
+  const gone = answers.filter(({ status }) => status === 503)
+  assert.deepEqual([gone.length, gone.every(({ error }) => WAITED.test(error.message))], [4, true])
+  const [row] = await c.db<[{ count: number }]>`
+    select count(*)::int as count from deliveries where org_id = ${ours.orgId}`
+  assert.equal(row.count, waiting.length - gone.length, 'what was committed was answered so, and nothing else is there')
 })
 
 test('a small delivery has room though large ones have filled theirs', async (t) => {

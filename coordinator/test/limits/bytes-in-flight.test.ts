@@ -68,12 +68,13 @@ test('what has been coming for longest of the one with the most gives way, until
   coming('d', 'd1', MIB)
   assert.deepEqual(gone, ['a1', 'c1'])
   assert.throws(() => coming('d', 'd2', 4 * MIB), { code: 'RATE_LIMITED' }, 'no other gives way for what is refused')
-  inFlight.hold('e').take(4 * MIB)
+  for (const orgId of ['e', 'f']) inFlight.hold(orgId).take(1.5 * MIB)
   assert.deepEqual(gone.slice(2).toSorted(), ['a2', 'b1'], 'of those that hold as much, any')
-  assert.throws(() => coming('f', 'f1', 2 * MIB), { code: 'UNAVAILABLE' }, 'what is whole gives way to nobody')
-  assert.deepEqual(gone.slice(4), ['d1'])
-  whole.release()
-  coming('f', 'f2', 2 * MIB)
+  assert.throws(() => coming('g', 'g1', 2 * MIB), { code: 'UNAVAILABLE' }, 'it would have more than d1')
+  coming('g', 'g2', MIB)
+  for (const orgId of ['h', 'i']) inFlight.hold(orgId).take(MIB)
+  assert.throws(() => inFlight.hold('j').take(MIB), { code: 'UNAVAILABLE' }, 'what is whole gives way to nobody')
+  assert.deepEqual(gone.slice(4).toSorted(), ['d1', 'g2'])
 })
 
 test('what has come slowly gives way, however little it is', () => {

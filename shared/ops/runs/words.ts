@@ -133,8 +133,8 @@ export const runs: ExamplesOf<'runs'> = {
       `{"cursor":4,"at":${NINE + 340},"channel":"phase","type":"phase","data":{"name":"ask"}}\nid: 4\n\n`,
     headers: {
       'Last-Event-ID':
-        'Goes on behind this cursor, or `<cursor>.<at>` of an event, when it is not before `since`; browsers send it ' +
-        'when they reconnect.',
+        'Goes on behind this cursor, or `<cursor>.<at>` of an event, in place of `since`; browsers send it when they ' +
+        'reconnect.',
     },
   },
   cancel: {

@@ -1,5 +1,6 @@
 import type { AgentFrame, CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
+import { failedForAll } from '../db/read-only.ts'
 import { createSample } from '../limits/sample.ts'
 import { POLICY, TRY_AGAIN } from './close-codes.ts'
 import type { AgentSocket, ClosedBy } from './agent-socket.ts'
@@ -91,7 +92,12 @@ export function serveAgent(deps: SessionNeeds, runner: RunnerIdentity, socket: A
 
   async function hello(frame: Extract<AgentFrame, { t: 'hello' }>): Promise<void> {
     entered = greet(session, frame)
-    await entered
+    try {
+      await entered
+    } catch (error) {
+      if (failedForAll(error)) deps.sockets.connects.giveBack(runner)
+      throw error
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { isConnectionLoss, lacksPartition } from '../db/client.ts'
-import { READ_ONLY, TAKES_NO_WRITES } from '../db/read-only.ts'
+import { DISK_FULL, READ_ONLY, TAKES_NO_WRITES } from '../db/read-only.ts'
 import { createSample } from '../limits/sample.ts'
 import { ClientGone } from './body.ts'
 import type { Plan } from './plan.ts'
@@ -11,7 +11,7 @@ import { nulRefused } from './texts.ts'
 const UNSTORABLE = new Set(['22021', '22P05'])
 
 /** No room: of the disk or the quota of our files, and PostgreSQL's own. */
-const FULL = new Set(['ENOSPC', 'EDQUOT', '53100'])
+const FULL = new Set(['ENOSPC', 'EDQUOT', DISK_FULL])
 
 /** A lock, or the whole statement, took longer than anybody waits. */
 const SLOW = new Set(['55P03', '57014'])

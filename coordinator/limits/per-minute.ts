@@ -4,6 +4,8 @@ const WINDOW_MS = 60_000
 export interface PerMinute {
   /** Counts one more. False: it is one too many. */
   take(key: string): boolean
+  /** One that was taken does not count. Where the minute is over since, the present one has one less. */
+  giveBack(key: string): void
 }
 
 export function createPerMinute(most: number, now: () => number = () => performance.now()): PerMinute {
@@ -18,6 +20,11 @@ export function createPerMinute(most: number, now: () => number = () => performa
       const count = (counts.get(key) ?? 0) + 1
       counts.set(key, count)
       return count <= most
+    },
+    giveBack(key) {
+      const count = counts.get(key) ?? 0
+      if (count > 1) counts.set(key, count - 1)
+      else counts.delete(key)
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
-import type { AgentFrame, CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
+import { type AgentFrame, type CoordinatorFrame, WELCOME_MS } from '@windlass/shared/wire/agent.ts'
 import type { Clock } from './clock.ts'
 import type { Credential, FormerCredential, FormerCredentials } from './credential.ts'
 import { CONNECT_MS, openSocket } from './socket.ts'
@@ -41,7 +41,6 @@ export interface Link {
   keep(signal: AbortSignal, listener: LinkListener): Promise<Refused | undefined>
 }
 
-const WELCOME_MS = 20_000
 const FIRST_PAUSE_MS = 250
 /** Of the first try after a good connection: where one of several coordinators stands still, the next is elsewhere. */
 const FIRST_CONNECT_MS = 5_000

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { probe } from '@windlass/shared/probe.ts'
-import { type AgentFrame, protocolOf } from '@windlass/shared/wire/agent.ts'
+import { type AgentFrame, protocolOf, WELCOME_MS } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { type Change, record } from '../audit/record.ts'
 import type { Tx } from '../db/client.ts'
@@ -36,8 +36,8 @@ const STARTED_ANEW =
 const GIVEN_UP = 'the agent has given this connection up, and said hello over a later one'
 const LATE = 'the hello was read too late: its agent may have given this connection up'
 
-/** An agent waits 20 s from its dialling for its welcome. */
-const LATE_MS = 15_000
+/** So long before an agent gives its connection up, for those of which the database cannot tell that they have. */
+const MARGIN_MS = 5_000
 
 /** By runner: who connects again and again must not fill the disk. */
 const lines = { connected: createSample(), fromBefore: createSample(), copy: createSample() }
@@ -155,9 +155,13 @@ async function enter(
   })
 }
 
-/** Its agent does not number its connections: of those that do, the database tells which ones they have given up. */
+/**
+ * An agent that is there has ended the connection by then, so that nobody is kept off. Of a process that numbers its
+ * connections the database tells which ones it has given up, but nothing of one that is dead.
+ */
 function mayBeGivenUp({ openedAt }: Session, { connection }: Hello): boolean {
-  return connection === undefined && performance.now() - openedAt > LATE_MS
+  const lateMs = connection === undefined ? WELCOME_MS - MARGIN_MS : WELCOME_MS
+  return performance.now() - openedAt > lateMs
 }
 
 /** It does not know the start before it, or has another machine. Of one that has no name nobody can tell. */

@@ -21,6 +21,9 @@ export function protocolOf(said: unknown): number | undefined {
   return number === undefined ? undefined : Number(number)
 }
 
+/** An agent waits so long from its dialling for its welcome, and ends the connection then. */
+export const WELCOME_MS = 20_000
+
 /** Slots of one runner. What had more would be nobody's machine, and autoscalers believe it. */
 export const MOST_SLOTS = 1024
 /**

@@ -1,7 +1,7 @@
 // A line is cut, or a coordinator stands still, after the upgrade: what an agent said then is read when it has given
 // this connection up and serves over another one.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before, test, type TestContext } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { AgentFacts, Instance } from '@windlass/shared/wire/agent.ts'
 import {
@@ -96,17 +96,61 @@ test('a machine that was set back to a snapshot of its memory is let in after th
   await agent.connect([], { instance, connection: 5 })
 })
 
+/** All that is read from now on is read so long after its connection was opened. */
+function later(t: TestContext, ms: number): void {
+  const here = performance.now.bind(performance)
+  t.mock.method(performance, 'now', () => here() + ms)
+}
+
 test('a hello without a number is put off when it is read long after the upgrade', async (t) => {
   const agent = await anAgent(c)
   const instance = anInstance()
   const late = await agent.dial()
   await agent.at(other).connect([], { instance, facts: FACTS })
   const row = await rowOf(agent)
-  const here = performance.now.bind(performance)
-  t.mock.method(performance, 'now', () => here() + 16_000)
+  later(t, 16_000)
   late.send(aHello({ instance, facts: UNREADY }))
   await isPutOff(late, /read too late/)
   assert.deepEqual(await rowOf(agent), row)
+})
+
+const killed = aStart({ process: 'one that was killed' })
+
+for (const [what, next] of [
+  ['under the same name', { ...killed, process: 'the next one' }],
+  ['under another name', aStart({ previous: [killed.id], host: killed.host, process: 'the next one' })],
+] as const)
+  test(`a hello of a killed process is put off, and no copy, where the next one is let in ${what}`, async (t) => {
+    const agent = await anAgent(c)
+    const late = await agent.dial()
+    await agent.at(other).connect([], { instance: next, connection: 1, facts: FACTS })
+    const row = await rowOf(agent)
+    later(t, 21_000)
+    late.send(aHello({ instance: killed, connection: 1, facts: UNREADY }))
+    await isPutOff(late, /read too late/)
+    assert.deepEqual(await rowOf(agent), row)
+    assert.equal((await c.call(ops.runners.get, { runner: agent.id })).runner.copyRefusedAt, null)
+  })
+
+test('a hello that was given up is put off when it is read late, though a coordinator noted no number since', async (t) => {
+  const agent = await anAgent(c)
+  const instance = aStart()
+  await agent.connect([], { instance, connection: 5, facts: FACTS })
+  const late = await agent.dial()
+  await c.db`update runners set connection = connection + 1 where id = ${agent.id}`
+  const row = await rowOf(agent)
+  later(t, 21_000)
+  late.send(aHello({ instance, connection: 6, facts: UNREADY }))
+  await isPutOff(late, /read too late/)
+  assert.deepEqual(await rowOf(agent), row)
+})
+
+test('a hello with a number is let in while its agent waits for the answer', async (t) => {
+  const agent = await anAgent(c)
+  const slow = await agent.dial()
+  later(t, 16_000)
+  slow.send(aHello({ instance: aStart(), connection: 1 }))
+  await slow.next('welcome')
 })
 
 test('a process counts for itself, also where a coordinator that takes no numbers let it in before', async () => {

@@ -31,6 +31,8 @@ export interface LinkListener {
 export interface Link {
   /** True between `welcome` and the end of a connection. */
   readonly isReady: boolean
+  /** Fires at the end of the connection that was welcomed last. */
+  readonly down: AbortSignal
   /** False when there is no connection: the frame is dropped, and whoever needs it sends it again after `welcome`. */
   send(frame: AgentFrame): boolean
   /** The same for the text of entries; a promise when the caller should wait before it sends more. */
@@ -56,6 +58,7 @@ export function createLink(options: LinkOptions): Link {
   let current: Socket | undefined
   let isReady = false
   let readyAt = 0
+  let down = new AbortController()
 
   const connect = async (
     signal: AbortSignal,
@@ -71,6 +74,7 @@ export function createLink(options: LinkOptions): Link {
         // Before anybody asks for anything.
         former?.serves()
         if (former) log.warn('key.former.serves', { advice: SET_BACK })
+        down = new AbortController()
         isReady = true
         readyAt = performance.now()
       }
@@ -90,6 +94,7 @@ export function createLink(options: LinkOptions): Link {
     const readyMs = isReady ? performance.now() - readyAt : undefined
     current = undefined
     isReady = false
+    down.abort()
     if (readyMs !== undefined) listener.onDown()
     return { ...end, readyMs, offsetMs }
   }
@@ -97,6 +102,9 @@ export function createLink(options: LinkOptions): Link {
   return {
     get isReady() {
       return isReady
+    },
+    get down() {
+      return down.signal
     },
     send(frame) {
       if (!isReady || !current) return false

@@ -17,7 +17,10 @@ import type { Spool } from '../run/spool/spool.ts'
 import type { Activity } from '../status/activity.ts'
 import { pollWhileRight } from './poll.ts'
 
-const BACKOFF = { firstMs: 250, capMs: 30_000 }
+/** An outage of the database alone is over without a word to agents: so long do runs wait for one after it. */
+const BACKOFF = { firstMs: 250, capMs: 5_000 }
+/** After polls that were answered too soon. */
+const HASTY_BACKOFF = { firstMs: 250, capMs: 30_000 }
 const LONGEST_POLL_MS = 25_000
 /** With the way to us and back it has to stay under the time of an offer. */
 const LATER_MS = 5_000
@@ -27,7 +30,7 @@ const HASTY_MS = 50
 type ClaimNeeds = Needs<typeof mayAsk | typeof pollOnce> & {
   claimBell: Bell
   checks: Pick<Checks, 'look'>
-  link: Pick<Link, 'isReady'>
+  link: Pick<Link, 'isReady' | 'down'>
   config: { paces: Pick<Paces, 'unreadyMs'> }
 }
 
@@ -56,15 +59,22 @@ export async function claimLoop(deps: ClaimNeeds, signal: AbortSignal): Promise<
       continue
     }
     closing = new AbortController()
+    let backoff = BACKOFF
     try {
       const isHasty = await pollOnce(deps, signal, closing.signal)
       failures = isHasty ? failures + 1 : 0
+      backoff = HASTY_BACKOFF
     } catch (error) {
       if (signal.aborted) return
       deps.log.warn('claims.failed', { failures, reason: error instanceof Error ? error.message : String(error) })
       failures += 1
     }
-    if (failures > 0) await pause(backoffMs(failures, BACKOFF), signal)
+    if (failures > 0) {
+      const { down } = deps.link
+      await pause(backoffMs(failures, backoff), AbortSignal.any([signal, down]))
+      // The next connection tells when to ask again, and what failed before says nothing about it.
+      if (down.aborted) failures = 0
+    }
   }
 }
 

@@ -48,7 +48,7 @@ export function passedOver({ schedulesBehind }: Pick<BehindDeps, 'schedulesBehin
 
 export const isNothing = ({ orgs, workflows }: PassedOver) => orgs.length === 0 && workflows.length === 0
 
-/** Does what has its turn behind others; false: somebody else was changing all of them. */
+/** Does what has its turn behind others; false: somebody else is changing all of them. */
 type Settle = (ids: ScheduleId[]) => Promise<boolean>
 
 /** What this pass does. An org that was slow before is behind it with all it has. */

@@ -46,16 +46,23 @@ export async function fireSchedules(deps: FireDeps, signal?: AbortSignal): Promi
     const due = found.filter(({ inMs }) => inMs <= 0)
     const next = found[0]?.inMs ?? null
     if (due.length === 0) return isNothing(passed) ? next : Math.min(LOOK_AGAIN_MS, next ?? Infinity)
-    const settle = async (ids: readonly ScheduleId[]) => {
-      const { isAny } = await settleRows(deps, await dueNow(deps.db, ids), { isBehind: true, signal })
-      return isAny
-    }
+    const settle = (ids: readonly ScheduleId[]) => settleBehind(deps, ids, signal)
     const { mine, isAnyBehind } = await withoutBehind(deps, await dueNow(deps.db, some(due)), settle)
     const { isAny, slow } = await settleRows(deps, mine, { isBehind: false, signal })
     putBehind(deps, slow, settle)
     idle = isAny || isAnyBehind || slow.length > 0 ? 0 : idle + 1
   }
   return LOOK_AGAIN_MS
+}
+
+/**
+ * Settles what has its turn behind others. False: somebody else is changing all of them. Who has done so by now is not
+ * waited for: nothing of them is left to be done, and others wait for the turn.
+ */
+export async function settleBehind(deps: FireDeps, ids: readonly ScheduleId[], signal?: AbortSignal): Promise<boolean> {
+  const rows = await dueNow(deps.db, ids)
+  const { isAny } = await settleRows(deps, rows, { isBehind: true, signal })
+  return isAny || (await dueNow(deps.db, ids)).length === 0
 }
 
 /** The first of each org, as its next ones may be slow; and some of the others. */

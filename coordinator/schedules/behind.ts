@@ -7,6 +7,7 @@ import { createOrgLine, openLimitedSeats, type OrgLine } from '../engine/commit/
 import { isLimitedVersion } from '../engine/commit/trigger.ts'
 import { createSlowOrgs, type SlowOrgs } from '../limits/slow-orgs.ts'
 import type { Targets } from '../workflows/targets.ts'
+import { createPatience, type Patience } from './patience.ts'
 import type { ScheduleRow } from './row.ts'
 import type { PassedOver } from './store-settle.ts'
 
@@ -19,6 +20,8 @@ type Waiting = Pick<ScheduleRow, 'id' | 'orgId' | 'workflowId'>
 export interface SchedulesBehind extends OrgLine<Waiting> {
   /** Orgs whose ticks took long to decide in the last seconds. */
   slowOrgs: SlowOrgs
+  /** Of passes, whose ticks wait for each other. */
+  patience: Patience
 }
 
 /** Of one org: they are decided when they have their turn, and one piece of them may wait for the locks of its org. */
@@ -32,7 +35,7 @@ export function openSchedulesBehind({ log, scheduleTimers }: { log: Log; schedul
   const onFree = () => scheduleTimers.expect(0)
   const of = 'schedules behind others'
   const line = createOrgLine<Waiting>({ log, of, most: AT_ONCE, mostItems: AT_ONCE, seats: openLimitedSeats(), onFree })
-  return { ...line, slowOrgs: createSlowOrgs() }
+  return { ...line, slowOrgs: createSlowOrgs(), patience: createPatience() }
 }
 
 interface BehindDeps {

@@ -6,7 +6,7 @@ import { type Db, isConnectionLoss, mayPass, PostgresError } from '../db/client.
 import type { Partitions } from '../db/partitions.ts'
 import { createRuns, isLimitedRun, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
 import { isNothing, passedOver, putBehind, type SchedulesBehind, withoutBehind } from './behind.ts'
-import { decide } from './decide.ts'
+import { decideBehind, decideTogether } from './decide.ts'
 import { type EndOfOrg, ENDED_AT_ONCE, enqueueEnds } from './end-runs.ts'
 import { type Plan, planOf } from './plan.ts'
 import { fitting, pieces } from './portions.ts'
@@ -96,7 +96,9 @@ async function settleRows(
 ): Promise<Settled> {
   const unfinished = await unfinishedOf(deps.db, rows.flatMap(unfinishedFor))
   const byOrg = [...Map.groupBy(rows, ({ orgId }) => orgId).values()]
-  const decided = await Promise.all(byOrg.map((own) => decide(deps, own, { unfinished, isBehind })))
+  const decided = isBehind
+    ? await Promise.all(byOrg.map((own) => decideBehind(deps, own, unfinished)))
+    : await decideTogether(deps, byOrg, unfinished)
   const waiting = decided.flatMap((own) => own.waiting)
   const slow = decided.flatMap((own) => own.slow)
   if (waiting.length > 0) await settling.putOff(deps.db, waiting, PUT_OFF_MS)

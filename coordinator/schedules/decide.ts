@@ -6,7 +6,8 @@ import { isConnectionLoss } from '../db/client.ts'
 import type { PrepareDeps } from '../engine/commit/trigger.ts'
 import { inTime, isInTime } from '../in-time.ts'
 import { createSlices } from '../slices.ts'
-import type { SchedulesBehind } from './behind.ts'
+import type { SchedulesBehind, Waiting } from './behind.ts'
+import { type Begun, createBegun } from './begun.ts'
 import type { PassWait } from './patience.ts'
 import { type Plan, type PlanAsk, planOf } from './plan.ts'
 import { weightOf } from './portions.ts'
@@ -16,7 +17,7 @@ import type { ScheduleRow } from './row.ts'
 const RUNS_OF_ORG = 512
 /** After so long an org begins no further tick in its turn. */
 const DECIDING_MS = 1000
-/** For each tick behind the others, where it is judged once more, after what was given up beside them. */
+/** For each tick behind the others, where it may stand behind all else of its org that is judged. */
 const DECIDING_BEHIND_MS = 2 * DECIDING_MS
 
 type DecideDeps = PrepareDeps & { log: Log; config: Pick<Config, 'maxCatchUp'>; schedulesBehind: SchedulesBehind }
@@ -26,7 +27,7 @@ export interface Decision {
   /** Those that nobody can decide now. */
   waiting: ScheduleRow[]
   /** Those that others would wait for too long. */
-  slow: ScheduleRow[]
+  slow: Waiting[]
 }
 
 type UnfinishedRuns = ReadonlyMap<string, PlanAsk['unfinished']>
@@ -50,15 +51,15 @@ export async function decideTogether(
   }
 }
 
-/** The same for one org, which no others wait for. */
+/** The same for one org, which no others wait for. `begun`: of its schedules that passes have given up. */
 export async function decideBehind(
   deps: DecideDeps,
   rows: readonly ScheduleRow[],
-  unfinished: UnfinishedRuns,
+  ask: { unfinished: UnfinishedRuns; begun: ReadonlyMap<string, Begun> },
 ): Promise<Decision> {
   const end = deps.schedulesBehind.slowOrgs.begin(rows[0]!.orgId)
   try {
-    return await decideEach(deps, rows, { unfinished })
+    return await decideEach(deps, rows, ask)
   } finally {
     end()
   }
@@ -68,12 +69,13 @@ interface DecideAsk {
   unfinished: UnfinishedRuns
   /** Left out: nobody waits for them. */
   wait?: PassWait
+  begun?: ReadonlyMap<string, Begun>
 }
 
 async function decideEach(
   deps: DecideDeps,
   rows: readonly ScheduleRow[],
-  { unfinished, wait }: DecideAsk,
+  { unfinished, wait, begun }: DecideAsk,
 ): Promise<Decision> {
   const since = performance.now()
   const passed = () => performance.now() - since
@@ -81,8 +83,10 @@ async function decideEach(
   const found: Decision = { plans: [], waiting: [], slow: [] }
   let weight = 0
   for (const [i, row] of rows.entries()) {
-    const planning = planOf(deps, row, { unfinished: unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp })
-    if (wait && !(await isSoonDone(wait, planning))) return { ...found, slow: rows.slice(i) }
+    const ask = { unfinished: unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp }
+    const planning = begun?.get(row.id)?.planFor(row) ?? planOf(deps, row, ask)
+    if (wait && !(await isSoonDone(wait, planning)))
+      return { ...found, slow: [{ ...row, begun: createBegun(row, planning) }, ...rows.slice(i + 1)] }
     try {
       const plan = await inTime(DECIDING_BEHIND_MS, planning)
       found.plans.push(plan)

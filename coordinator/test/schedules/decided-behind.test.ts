@@ -116,6 +116,20 @@ test('ticks of many orgs that are late together are written by their pass', asyn
   assert.ok(behind.size <= 3, `${behind.size} of them were written alone`)
 })
 
+// It stood behind itself then, in the line of all that its org has judged.
+test('what a pass gives up is judged once', async (t) => {
+  const { org, schedule } = await ofNewOrg()
+  const held = holdJudging(t, c, org)
+  t.mock.method(c.deps.schedulesBehind.slowOrgs, 'begin', () => {
+    // Its turn has come.
+    held.open()
+    return () => undefined
+  })
+  await goOnTo(schedule.nextAt! + MINUTE)
+  await until('its tick', async () => (await firedBy(org, schedule)).length === 1)
+  assert.equal(held.begun(), 1)
+})
+
 test('ticks of an org that was slow have their turn behind others before anything of them is judged', async (t) => {
   const { org, schedule } = await ofNewOrg()
   const { schedulesBehind } = c.deps

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Schedule } from '@windlass/shared/model/schedule.ts'
 import { settleBehind } from '../../schedules/fire.ts'
+import { findAll } from '../../schedules/store.ts'
 import { lockDecided } from '../../schedules/store-settle.ts'
 import type { TestCoordinator } from '../_kit/coordinator.ts'
 import { moveClock } from '../_kit/database-clock.ts'
@@ -17,7 +18,9 @@ before(async () => {
 after(() => c.stop())
 
 const aTicking = async () => aSchedule(c, { workflow: (await aWorkflow(c)).slug, rate: '1h' })
-const settle = ({ id }: Schedule) => settleBehind(c.deps, [id])
+async function settle({ id }: Schedule): Promise<boolean> {
+  return settleBehind(c.deps, await findAll(c.deps.db, [id]))
+}
 
 // A coordinator rested for 100 ms at each org that another one had done, and kept one of three turns meanwhile.
 test('nobody is waited for where nothing is left', async () => {

@@ -22,6 +22,7 @@ import { putRunnersBack } from './runners/set-back.ts'
 import { putDebouncesBack } from './engine/commit/debounce-set-back.ts'
 import { putThrottlesBack } from './engine/commit/throttle-set-back.ts'
 import { fireDue } from './engine/commit/fire.ts'
+import { stopBehind } from './engine/commit/timers-behind.ts'
 import { fireSchedules } from './schedules/fire.ts'
 import { putSchedulesBack } from './schedules/set-back.ts'
 import { renewNextTicks } from './schedules/zone-data.ts'
@@ -109,9 +110,7 @@ export async function startCoordinator(
       await deps.judge.close()
       await Promise.all([
         deps.longEnds.stop(),
-        deps.timersBehind.ends.stop(),
-        deps.timersBehind.answers.stop(),
-        deps.timersBehind.limited.stop(),
+        stopBehind(deps.timersBehind),
         deps.schedulesBehind.stop(),
         deps.retryWaits.idle(),
         deps.floors.idle(),

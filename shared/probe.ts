@@ -59,6 +59,8 @@ interface OfCoordinator {
   'bell.heard': { topic: string; id: string }
   /** What was due of these is done, and the next look is set. */
   'timers.fired': { of: 'timers' | 'schedules'; nextMs: number | null }
+  /** Ticks that are decided wait for those of so many orgs, as more of them are late than have a turn at once. */
+  'schedules.waiting': { undecided: number }
   /** What was due of these schedules is committed. */
   'schedules.settled': { schedules: string[] }
   /** A job has ended unfinished runs of schedules of an org for others of them. */

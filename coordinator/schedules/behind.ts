@@ -1,4 +1,4 @@
-import type { OrgId, ScheduleId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { OrgId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Timers } from '../engine/commit/clock.ts'
@@ -7,10 +7,12 @@ import { createOrgLine, openLimitedSeats, type OrgLine } from '../engine/commit/
 import { isLimitedVersion } from '../engine/commit/trigger.ts'
 import { createSlowOrgs, type SlowOrgs } from '../limits/slow-orgs.ts'
 import type { Targets } from '../workflows/targets.ts'
+import type { Begun } from './begun.ts'
+import { createPatience, type Patience } from './patience.ts'
 import type { ScheduleRow } from './row.ts'
 import type { PassedOver } from './store-settle.ts'
 
-type Waiting = Pick<ScheduleRow, 'id' | 'orgId' | 'workflowId'>
+export type Waiting = Pick<ScheduleRow, 'id' | 'orgId' | 'workflowId'> & { begun?: Begun }
 
 /**
  * Schedules whose runs may wait for the locks of limits, or whose ticks take long to decide: no others wait for them,
@@ -19,6 +21,8 @@ type Waiting = Pick<ScheduleRow, 'id' | 'orgId' | 'workflowId'>
 export interface SchedulesBehind extends OrgLine<Waiting> {
   /** Orgs whose ticks took long to decide in the last seconds. */
   slowOrgs: SlowOrgs
+  /** Of passes, whose ticks wait for each other. */
+  patience: Patience
 }
 
 /** Of one org: they are decided when they have their turn, and one piece of them may wait for the locks of its org. */
@@ -32,7 +36,7 @@ export function openSchedulesBehind({ log, scheduleTimers }: { log: Log; schedul
   const onFree = () => scheduleTimers.expect(0)
   const of = 'schedules behind others'
   const line = createOrgLine<Waiting>({ log, of, most: AT_ONCE, mostItems: AT_ONCE, seats: openLimitedSeats(), onFree })
-  return { ...line, slowOrgs: createSlowOrgs() }
+  return { ...line, slowOrgs: createSlowOrgs(), patience: createPatience() }
 }
 
 interface BehindDeps {
@@ -48,8 +52,8 @@ export function passedOver({ schedulesBehind }: Pick<BehindDeps, 'schedulesBehin
 
 export const isNothing = ({ orgs, workflows }: PassedOver) => orgs.length === 0 && workflows.length === 0
 
-/** Does what has its turn behind others; false: somebody else was changing all of them. */
-type Settle = (ids: ScheduleId[]) => Promise<boolean>
+/** Does what has its turn behind others; false: somebody else is changing all of them. */
+type Settle = (some: readonly Waiting[]) => Promise<boolean>
 
 /** What this pass does. An org that was slow before is behind it with all it has. */
 export async function withoutBehind(
@@ -68,13 +72,15 @@ export async function withoutBehind(
 /** Each org has a turn of its own, also where nothing is limited. */
 export function putBehind(
   { schedulesBehind }: Pick<BehindDeps, 'schedulesBehind'>,
-  rows: readonly ScheduleRow[],
+  some: readonly Waiting[],
   settle: Settle,
 ): void {
   schedulesBehind.add(
-    rows.map(({ id, orgId, workflowId }) => ({ item: { id, orgId, workflowId }, weight: 1, isLimited: true })),
-    async (some) => {
-      if (!(await settle(some.map(({ id }) => id)))) await pause(LOOK_AGAIN_MS)
+    some.map(({ id, orgId, workflowId, begun }) => {
+      return { item: { id, orgId, workflowId, ...(begun && { begun }) }, weight: 1, isLimited: true }
+    }),
+    async (mine) => {
+      if (!(await settle(mine))) await pause(LOOK_AGAIN_MS)
     },
   )
 }

@@ -6,21 +6,18 @@ import { isConnectionLoss } from '../db/client.ts'
 import type { PrepareDeps } from '../engine/commit/trigger.ts'
 import { inTime, isInTime } from '../in-time.ts'
 import { createSlices } from '../slices.ts'
-import type { SchedulesBehind } from './behind.ts'
+import type { SchedulesBehind, Waiting } from './behind.ts'
+import { type Begun, createBegun } from './begun.ts'
+import type { PassWait } from './patience.ts'
 import { type Plan, type PlanAsk, planOf } from './plan.ts'
 import { weightOf } from './portions.ts'
 import type { ScheduleRow } from './row.ts'
 
 /** Of one org in one pass: the ticks of others wait for its end. What is left is decided anew with the next pass. */
 const RUNS_OF_ORG = 512
-/**
- * For which the ticks of others wait in a pass. A millisecond for each tick is usual, but inputs that are slow to judge
- * take a second, and stand in a line with all else of their org that is judged: they are decided behind the others.
- */
-const BESIDE_OTHERS_MS = 50
 /** After so long an org begins no further tick in its turn. */
 const DECIDING_MS = 1000
-/** For each tick behind the others, where it is judged once more, after what was given up beside them. */
+/** For each tick behind the others, where it may stand behind all else of its org that is judged. */
 const DECIDING_BEHIND_MS = 2 * DECIDING_MS
 
 type DecideDeps = PrepareDeps & { log: Log; config: Pick<Config, 'maxCatchUp'>; schedulesBehind: SchedulesBehind }
@@ -30,37 +27,68 @@ export interface Decision {
   /** Those that nobody can decide now. */
   waiting: ScheduleRow[]
   /** Those that others would wait for too long. */
-  slow: ScheduleRow[]
+  slow: Waiting[]
 }
 
-interface DecideAsk {
-  unfinished: ReadonlyMap<string, PlanAsk['unfinished']>
-  /** No ticks of other orgs wait for these. */
-  isBehind: boolean
-}
+type UnfinishedRuns = ReadonlyMap<string, PlanAsk['unfinished']>
 
-/** Decides what becomes of the ticks of one org. */
-export async function decide(deps: DecideDeps, rows: readonly ScheduleRow[], ask: DecideAsk): Promise<Decision> {
-  const end = ask.isBehind ? deps.schedulesBehind.slowOrgs.begin(rows[0]!.orgId) : undefined
+/** Decides what becomes of the ticks of several orgs, which wait for each other. */
+export async function decideTogether(
+  deps: DecideDeps,
+  ofOrgs: readonly ScheduleRow[][],
+  unfinished: UnfinishedRuns,
+): Promise<Decision[]> {
+  const wait = deps.schedulesBehind.patience.begin(ofOrgs.length)
+  const decideOne = async (rows: ScheduleRow[]) => {
+    const decision = await decideEach(deps, rows, { unfinished, wait })
+    wait.decided()
+    return decision
+  }
   try {
-    return await decideEach(deps, rows, ask)
+    return await Promise.all(ofOrgs.map(decideOne))
   } finally {
-    end?.()
+    wait.end()
   }
 }
 
-async function decideEach(deps: DecideDeps, rows: readonly ScheduleRow[], ask: DecideAsk): Promise<Decision> {
+/** The same for one org, which no others wait for. `begun`: of its schedules that passes have given up. */
+export async function decideBehind(
+  deps: DecideDeps,
+  rows: readonly ScheduleRow[],
+  ask: { unfinished: UnfinishedRuns; begun: ReadonlyMap<string, Begun> },
+): Promise<Decision> {
+  const end = deps.schedulesBehind.slowOrgs.begin(rows[0]!.orgId)
+  try {
+    return await decideEach(deps, rows, ask)
+  } finally {
+    end()
+  }
+}
+
+interface DecideAsk {
+  unfinished: UnfinishedRuns
+  /** Left out: nobody waits for them. */
+  wait?: PassWait
+  begun?: ReadonlyMap<string, Begun>
+}
+
+async function decideEach(
+  deps: DecideDeps,
+  rows: readonly ScheduleRow[],
+  { unfinished, wait, begun }: DecideAsk,
+): Promise<Decision> {
   const since = performance.now()
   const passed = () => performance.now() - since
   const slices = createSlices()
   const found: Decision = { plans: [], waiting: [], slow: [] }
   let weight = 0
   for (const [i, row] of rows.entries()) {
-    const planning = planOf(deps, row, { unfinished: ask.unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp })
-    if (!ask.isBehind && !(await isSoonDone(BESIDE_OTHERS_MS - passed(), planning)))
-      return { ...found, slow: rows.slice(i) }
+    const ask = { unfinished: unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp }
+    const planning = begun?.get(row.id)?.planFor(row) ?? planOf(deps, row, ask)
+    if (wait && !(await isSoonDone(wait, planning)))
+      return { ...found, slow: [{ ...row, begun: createBegun(row, planning) }, ...rows.slice(i + 1)] }
     try {
-      const plan = await inTime(ask.isBehind ? DECIDING_BEHIND_MS : DECIDING_MS, planning)
+      const plan = await inTime(DECIDING_BEHIND_MS, planning)
       found.plans.push(plan)
       weight += weightOf(plan)
     } catch (error) {
@@ -69,15 +97,16 @@ async function decideEach(deps: DecideDeps, rows: readonly ScheduleRow[], ask: D
       deps.log[level]('schedule.undecided', { schedule: row.id, error })
       found.waiting.push(row)
     }
-    if (weight >= RUNS_OF_ORG || passed() > DECIDING_MS) break
+    if (weight >= RUNS_OF_ORG || (wait ? wait.isOver() : passed() > DECIDING_MS)) break
     await slices()
   }
   return found
 }
 
 /** What has come while this process stood still is read first: nobody is slow because of that. */
-async function isSoonDone(ms: number, work: Promise<unknown>): Promise<boolean> {
-  if (await isInTime(Math.max(0, ms), work)) return true
+async function isSoonDone({ over }: PassWait, work: Promise<unknown>): Promise<boolean> {
+  const isDone = () => true
+  if (await Promise.race([work.then(isDone, isDone), over.then(() => false)])) return true
   await setImmediate()
   return isInTime(0, work)
 }

@@ -5,8 +5,9 @@ import type { Config } from '../config.ts'
 import { type Db, isConnectionLoss, mayPass, PostgresError } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import { createRuns, isLimitedRun, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
-import { isNothing, passedOver, putBehind, type SchedulesBehind, withoutBehind } from './behind.ts'
-import { decide } from './decide.ts'
+import { isNothing, passedOver, putBehind, type SchedulesBehind, type Waiting, withoutBehind } from './behind.ts'
+import type { Begun } from './begun.ts'
+import { decideBehind, decideTogether } from './decide.ts'
 import { type EndOfOrg, ENDED_AT_ONCE, enqueueEnds } from './end-runs.ts'
 import { type Plan, planOf } from './plan.ts'
 import { fitting, pieces } from './portions.ts'
@@ -46,16 +47,24 @@ export async function fireSchedules(deps: FireDeps, signal?: AbortSignal): Promi
     const due = found.filter(({ inMs }) => inMs <= 0)
     const next = found[0]?.inMs ?? null
     if (due.length === 0) return isNothing(passed) ? next : Math.min(LOOK_AGAIN_MS, next ?? Infinity)
-    const settle = async (ids: readonly ScheduleId[]) => {
-      const { isAny } = await settleRows(deps, await dueNow(deps.db, ids), { isBehind: true, signal })
-      return isAny
-    }
+    const settle = (some: readonly Waiting[]) => settleBehind(deps, some, signal)
     const { mine, isAnyBehind } = await withoutBehind(deps, await dueNow(deps.db, some(due)), settle)
-    const { isAny, slow } = await settleRows(deps, mine, { isBehind: false, signal })
+    const { isAny, slow } = await settleRows(deps, mine, { signal })
     putBehind(deps, slow, settle)
     idle = isAny || isAnyBehind || slow.length > 0 ? 0 : idle + 1
   }
   return LOOK_AGAIN_MS
+}
+
+/**
+ * Settles what has its turn behind others. False: somebody else is changing all of them. Who has done so by now is not
+ * waited for: nothing of them is left to be done, and others wait for the turn.
+ */
+export async function settleBehind(deps: FireDeps, some: readonly Waiting[], signal?: AbortSignal): Promise<boolean> {
+  const ids = some.map(({ id }) => id)
+  const begun = new Map(some.flatMap(({ id, begun }) => (begun ? [[id, begun] as const] : [])))
+  const { isAny } = await settleRows(deps, await dueNow(deps.db, ids), { begun, signal })
+  return isAny || (await dueNow(deps.db, ids)).length === 0
 }
 
 /** The first of each org, as its next ones may be slow; and some of the others. */
@@ -70,8 +79,8 @@ function stretch<T>(all: readonly T[]): T[] {
 }
 
 interface SettleAsk {
-  /** Rows of one org, which no others wait for. */
-  isBehind: boolean
+  /** What is being decided already, of rows of one org which no others wait for. Left out: they wait for each other. */
+  begun?: ReadonlyMap<ScheduleId, Begun>
   signal: AbortSignal | undefined
 }
 
@@ -79,17 +88,19 @@ interface Settled {
   /** False: somebody else is changing all of them, and nothing was done. */
   isAny: boolean
   /** What is left for behind the others. */
-  slow: ScheduleRow[]
+  slow: Waiting[]
 }
 
 async function settleRows(
   deps: FireDeps,
   rows: readonly ScheduleRow[],
-  { isBehind, signal }: SettleAsk,
+  { begun, signal }: SettleAsk,
 ): Promise<Settled> {
   const unfinished = await unfinishedOf(deps.db, rows.flatMap(unfinishedFor))
   const byOrg = [...Map.groupBy(rows, ({ orgId }) => orgId).values()]
-  const decided = await Promise.all(byOrg.map((own) => decide(deps, own, { unfinished, isBehind })))
+  const decided = begun
+    ? await Promise.all(byOrg.map((own) => decideBehind(deps, own, { unfinished, begun })))
+    : await decideTogether(deps, byOrg, unfinished)
   const waiting = decided.flatMap((own) => own.waiting)
   const slow = decided.flatMap((own) => own.slow)
   if (waiting.length > 0) await settling.putOff(deps.db, waiting, PUT_OFF_MS)

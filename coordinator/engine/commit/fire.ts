@@ -12,7 +12,16 @@ import { complete, enterNow, mayTimeOutInQueue } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
 import { takeTurns } from './throttle.ts'
 import { timeOut } from './time-out.ts'
-import { AT_ONCE, type BehindDeps, endsRuns, isNothing, passedOver, withoutBehind } from './timers-behind.ts'
+import {
+  AT_ONCE,
+  type BehindDeps,
+  endsRuns,
+  type How,
+  isNothing,
+  passedOver,
+  putLocked,
+  withoutBehind,
+} from './timers-behind.ts'
 import { warmVersions } from './versions.ts'
 import * as runStore from '../store/runs.ts'
 import * as store from '../store/timers.ts'
@@ -35,8 +44,8 @@ export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<num
     const next = found.find((timer) => timer.inMs > 0)?.inMs ?? null
     if (due.length === 0) return isNothing(passed) ? next : Math.min(LOOK_MS, next ?? Infinity)
     const own = { ...deps, signal }
-    const mine = await withoutBehind(own, due, (timers, isLimited) => fireOrPutOff(own, timers, isLimited))
-    await fireOrPutOff(own, mine, false)
+    const mine = await withoutBehind(own, due, (timers, how) => fireOrPutOff(own, timers, how))
+    await fireOrPutOff(own, mine, 'shared')
   }
 }
 
@@ -47,17 +56,18 @@ const LIMITED_PUT_OFF_MS = 3000
 const PUT_OFF_MS = 60_000
 
 /** One timer that fails time and again must not hold up the others behind it. */
-async function fireOrPutOff(deps: FireDeps, due: store.Upcoming[], isLimited: boolean): Promise<void> {
+async function fireOrPutOff(deps: FireDeps, due: store.Upcoming[], how: How): Promise<void> {
   if (due.length === 0) return
   try {
-    await fire(deps, due, isLimited)
+    const locked = await fire(deps, due, how)
+    if (locked.length > 0) putLocked(deps, locked, (timers, again) => fireOrPutOff(deps, timers, again))
   } catch (error) {
-    if (isLockTimeout(error)) return putOffLocked(deps, due, isLimited)
+    if (isLockTimeout(error)) return putOffLocked(deps, due, how)
     // What takes too long at once takes as long the next time. Halves find it in few tries.
     if (mayPass(error) && (!isStatementTimeout(error) || deps.signal?.aborted)) throw error
     if (due.length > 1) {
       const middle = due.length >> 1
-      for (const half of [due.slice(0, middle), due.slice(middle)]) await fireOrPutOff(deps, half, isLimited)
+      for (const half of [due.slice(0, middle), due.slice(middle)]) await fireOrPutOff(deps, half, how)
       return
     }
     deps.log.error('timer.failed', { ...due[0], error })
@@ -70,33 +80,38 @@ const LOCK_MS = 500
 const LOCKED_PUT_OFF_MS = 1000
 
 /** It was one org whose locks were waited for: the others are done at once. */
-async function putOffLocked(deps: FireDeps, due: store.Upcoming[], isLimited: boolean): Promise<void> {
+async function putOffLocked(deps: FireDeps, due: store.Upcoming[], how: How): Promise<void> {
   const ofOrgs = [...Map.groupBy(due, ({ orgId }) => orgId).values()]
-  if (ofOrgs.length === 1) return putOffAll(deps, due, isLimited)
-  await Promise.all(ofOrgs.map((own) => fireOrPutOff(deps, own, isLimited)))
+  if (ofOrgs.length === 1) return putOffAll(deps, due, how)
+  await Promise.all(ofOrgs.map((own) => fireOrPutOff(deps, own, how)))
 }
 
 /** With those of the org that wait behind others: else these waited for its locks once more in each of its turns. */
-async function putOffAll(deps: FireDeps, due: store.Upcoming[], isLimited: boolean): Promise<void> {
-  const { ends, answers, limited } = deps.timersBehind
+async function putOffAll(deps: FireDeps, due: store.Upcoming[], how: How): Promise<void> {
+  const { ends, answers, limited, locked } = deps.timersBehind
   const { orgId } = due[0]!
-  const waiting = isLimited ? limited.takeOut(orgId, true) : []
-  if (due.some(endsRuns)) waiting.push(...ends.takeOut(orgId, isLimited))
-  if (due.some(({ kind }) => kind === 'input')) waiting.push(...answers.takeOut(orgId, isLimited))
+  const isLimited = how === 'limited'
+  const waiting = how === 'shared' ? [] : (isLimited ? limited : locked).takeOut(orgId, true)
+  if (how !== 'alone' && due.some(endsRuns)) waiting.push(...ends.takeOut(orgId, isLimited))
+  if (how !== 'alone' && due.some(({ kind }) => kind === 'input')) waiting.push(...answers.takeOut(orgId, isLimited))
   await store.putOff(deps.db, [...due, ...waiting], isLimited ? LIMITED_PUT_OFF_MS : LOCKED_PUT_OFF_MS)
 }
 
 const keyOf = ({ runId, kind, n }: store.DueTimer) => `${runId}/${kind}/${n}`
 
-async function fire(deps: FireDeps, due: store.Upcoming[], isLimited: boolean): Promise<void> {
+/** Answers those of which others have the run. */
+async function fire(deps: FireDeps, due: store.Upcoming[], how: How): Promise<store.Upcoming[]> {
   const ending = due.filter(endsRuns).map((timer) => timer.runId)
   await warmVersions(deps, ending)
-  const locking = { ids: due.map((timer) => timer.runId), ending, lockMs: LOCK_MS }
-  const stopped = await moveRuns(deps, locking, async (tx, runs) => {
-    if (isLimited) await tx`select set_config('lock_timeout', ${String(LIMITED_MS)}, true)`
-    const there = new Map((await store.take(tx, due)).map((timer) => [keyOf(timer), timer.holds]))
+  const skipsLocked = how === 'shared'
+  const locking = { ids: due.map((timer) => timer.runId), ending, lockMs: LOCK_MS, skipsLocked }
+  const { stopped, locked } = await moveRuns(deps, locking, async (tx, runs) => {
+    if (how === 'limited') await tx`select set_config('lock_timeout', ${String(LIMITED_MS)}, true)`
+    const locked = skipsLocked ? withoutLock(due, runs, new Set(ending)) : []
+    const mine = locked.length === 0 ? due : due.filter((timer) => !locked.includes(timer))
+    const there = new Map((await store.take(tx, mine)).map((timer) => [keyOf(timer), timer.holds]))
     // In the order in which they were due: of two sleeps that raced while nobody looked, the shorter one has won.
-    const taken = due.filter((timer) => there.has(keyOf(timer)))
+    const taken = mine.filter((timer) => there.has(keyOf(timer)))
     const answers = await timedOutInputs(tx, taken)
     const throttled = await takeTheirTurns(tx, taken, runs, there)
     const touched = new Set<Moving>()
@@ -118,9 +133,22 @@ async function fire(deps: FireDeps, due: store.Upcoming[], isLimited: boolean): 
     const overtime = new Set(taken.filter(({ kind }) => kind === 'wall-timeout').map(({ runId }) => runId))
     const stopped = [...touched].filter((run) => overtime.has(run.id) && isBeingStopped(run))
     await setStopDeadlines(tx, deps, stopped)
-    return { moved: touched, answer: stopped }
+    return { moved: touched, answer: { stopped, locked } }
   })
   tellStops(deps, new Set(stopped.flatMap(({ runnerId }) => runnerId ?? [])))
+  return locked
+}
+
+/** Those of which the run was left out, or the parent of one that may end. */
+function withoutLock(
+  due: readonly store.Upcoming[],
+  runs: ReadonlyMap<string, Moving>,
+  ending: ReadonlySet<string>,
+): store.Upcoming[] {
+  return due.filter(({ runId }) => {
+    const run = runs.get(runId)
+    return !run || (ending.has(runId) && run.parentRunId !== null && !run.parent)
+  })
 }
 
 /** Timers of others do not wait for that: it is said with each heartbeat as well. */

@@ -17,16 +17,21 @@ export async function lockRunsOf(
 
 /**
  * Locks runs and takes them in hand. `ending` are those that may end now: their parents are locked with them, as the
- * end of a child completes the call of its parent in the same transaction.
+ * end of a child completes the call of its parent in the same transaction. With `skipsLocked` those are left out that
+ * others hold.
  */
 export async function lockRuns(
   tx: Tx,
   ids: readonly string[],
   ending: readonly string[] = [],
+  skipsLocked = false,
 ): Promise<Map<string, Moving>> {
   const wanted = [...new Set(ids)]
-  const rows = ending.length === 0 ? await store.lock(tx, wanted) : await store.lockWithParents(tx, wanted, [...ending])
-  return inHand(rows)
+  const locking =
+    ending.length === 0
+      ? store.lock(tx, wanted, skipsLocked)
+      : store.lockWithParents(tx, wanted, [...ending], skipsLocked)
+  return inHand(await locking)
 }
 
 function inHand(rows: readonly store.LockedRow[]): Map<string, Moving> {

@@ -16,6 +16,8 @@ export interface Locking {
   heldBy?: readonly RunnerId[]
   /** How long others may hold what is to be locked; without it, as long as any statement may wait. */
   lockMs?: number | undefined
+  /** Nobody is waited for who holds one of them, or a parent: it is left out. */
+  skipsLocked?: boolean
 }
 
 /** What was decided: `moved` are written and announced, `answer` is what the caller gets. */
@@ -48,11 +50,11 @@ export async function moveRuns<T>(
 /** The same within the transaction of somebody who announces, after its commit, what has moved. */
 export async function moveRunsIn<T>(
   tx: Tx,
-  { ids, ending = ids, heldBy, lockMs }: Locking,
+  { ids, ending = ids, heldBy, lockMs, skipsLocked }: Locking,
   decide: (tx: Tx, runs: Map<string, Moving>) => Promise<Decision<T>>,
 ): Promise<{ moved: Moving[]; answer: T }> {
   if (lockMs !== undefined) await tx`select set_config('lock_timeout', ${String(lockMs)}, true)`
-  const runs = heldBy ? await lockRunsOf(tx, heldBy, ids, ending) : await lockRuns(tx, ids, ending)
+  const runs = heldBy ? await lockRunsOf(tx, heldBy, ids, ending) : await lockRuns(tx, ids, ending, skipsLocked)
   const decided = await decide(tx, runs)
   const moved = [...decided.moved]
   await saveMoves(tx, moved)

@@ -60,7 +60,7 @@ const AFTER_FAILURE_MS = 500
  * Of the connections, most of which others need: each may stand idle while its org waits for its own locks. Timers have
  * so many, and schedules.
  */
-const LIMITED_AT_ONCE = 3
+export const LIMITED_AT_ONCE = 3
 
 /** Orgs that have taken long never have the last seat. */
 export const openLimitedSeats = (): Seats => createSeats({ org: 1, all: LIMITED_AT_ONCE }, createSlowOrgs())

@@ -22,6 +22,8 @@ export interface TimersBehind {
   answers: TimerLine
   /** All else of runs that are limited. */
   limited: TimerLine
+  /** What is due of runs that others had locked. */
+  locked: TimerLine
 }
 
 /** Entries of the runs that one transaction ends: some 20 ms. What has more is ended alone, see `LongEnds`. */
@@ -30,6 +32,9 @@ const ENTRIES_AT_ONCE = 500
 const BYTES_AT_ONCE = 2 * 1024 * 1024
 /** Of answers in a pass, for which the sleeps in it wait: some 30 ms. */
 const BYTES_BESIDE_WAKES = 512 * 1024
+
+/** Each may have a MiB of an answer, or 500 entries to close. */
+const LOCKED_AT_ONCE = 10
 
 /** Number of runs that a look leaves out one by one: it compares each timer with all of them. */
 const RUNS_LEFT_OUT = 2 * AT_ONCE
@@ -42,32 +47,51 @@ export function openTimersBehind({ db, log, timers }: { db: Db; log: Log; timers
     ends: createOrgLine({ ...shared, most: ENTRIES_AT_ONCE, lockedWith }),
     answers: createOrgLine({ ...shared, most: BYTES_AT_ONCE }),
     limited: createOrgLine({ ...shared, most: BYTES_AT_ONCE }),
+    locked: createOrgLine({ ...shared, most: LOCKED_AT_ONCE, mostItems: LOCKED_AT_ONCE, lockedWith }),
   }
+}
+
+/** The others may bring something to those that are locked until they have stopped. */
+export async function stopBehind({ ends, answers, limited, locked }: TimersBehind): Promise<void> {
+  await Promise.all([ends, answers, limited].map((line) => line.stop()))
+  await locked.stop()
 }
 
 export type BehindDeps = { db: Db; longEnds: LongEnds; timersBehind: TimersBehind }
 
+const linesOf = ({ ends, answers, limited, locked }: TimersBehind) => [ends, answers, limited, locked]
+
 const orgsOf = (line: TimerLine): OrgId[] => [...line.here().keys()]
 
+const heldBy = (lines: readonly TimerLine[]) => lines.flatMap((line) => line.held())
+
 /**
- * What the look for what is due leaves out. Of a run that is limited and has something here nothing is done before it:
- * of two sleeps the shorter one has to win.
+ * What the look for what is due leaves out. Of a run that is limited, or that others had locked, and has something here
+ * nothing is done before it: of two sleeps the shorter one has to win.
  */
-export function passedOver({ longEnds, timersBehind: { ends, answers, limited } }: BehindDeps): PassedOver {
+export function passedOver({ longEnds, timersBehind }: BehindDeps): PassedOver {
+  const { ends, answers, limited, locked } = timersBehind
   const out = leftOut(limited.here(), ({ runId }) => runId, RUNS_LEFT_OUT)
+  const held = leftOut(locked.here(), ({ runId }) => runId, RUNS_LEFT_OUT)
   return {
-    endsOf: [...orgsOf(ends), ...longEnds.orgs(AT_ONCE)],
+    endsOf: [...orgsOf(ends), ...longEnds.orgs(AT_ONCE), ...held.orgs],
     endsOfRuns: longEnds.ids(),
-    questionsOf: [...orgsOf(answers), ...out.orgs],
-    wakesOf: out.orgs,
-    runs: [...new Set([...longEnds.held(), ...ends.held(), ...answers.held(), ...limited.held(), ...out.keys])],
+    questionsOf: [...orgsOf(answers), ...out.orgs, ...held.orgs],
+    wakesOf: [...out.orgs, ...held.orgs],
+    runs: [...new Set([...longEnds.held(), ...heldBy(linesOf(timersBehind)), ...out.keys, ...held.keys])],
   }
 }
 
 export const isNothing = ({ endsOf, endsOfRuns, questionsOf, wakesOf, runs }: PassedOver) =>
   [endsOf, endsOfRuns, questionsOf, wakesOf, runs].every((list) => list.length === 0)
 
-type ActOn = Act<Upcoming>
+/**
+ * `shared`: several orgs wait for each other, so nobody waits for a run that somebody has locked. `alone`: of one org.
+ * `limited`: of one org, and it may wait for the locks of its limits.
+ */
+export type How = 'shared' | 'alone' | 'limited'
+
+export type ActOn = (timers: Upcoming[], how: How) => Promise<void>
 
 export const endsRuns = ({ kind }: Upcoming) => kind === 'queue-timeout' || kind === 'wall-timeout'
 
@@ -84,11 +108,11 @@ export async function withoutBehind(deps: BehindDeps, due: Upcoming[], act: ActO
   )
   const weighed = (timer: Upcoming, weight: number) => ({ item: timer, weight, isLimited: limitedIds.has(timer.runId) })
   const { ends, answers, limited } = deps.timersBehind
-  const beside = (...others: TimerLine[]): ActOn => {
-    return (timers, isLimited) => act(withoutHeld(timers, [deps.longEnds, ...others]), isLimited)
+  const beside = (line: TimerLine): Act<Upcoming> => {
+    return (timers, isLimited) => act(withoutHeld(deps, timers, line), isLimited ? 'limited' : 'shared')
   }
   const ending = await weighedEnds(deps.db, free.filter(endsRuns), weighed)
-  ends.add(ending.filter(isLight), beside(answers, limited))
+  ends.add(ending.filter(isLight), beside(ends))
   for (const one of ending) if (!isLight(one)) endLong(deps.longEnds, one, act)
   const large = await largeAnswers(
     deps.db,
@@ -96,20 +120,30 @@ export async function withoutBehind(deps: BehindDeps, due: Upcoming[], act: ActO
   )
   answers.add(
     large.map(({ timer, weight }) => weighed(timer, weight)),
-    beside(ends, limited),
+    beside(answers),
   )
   const behind = new Set(large.map(({ timer }) => timer))
   const wakes = free.filter((timer) => !endsRuns(timer) && !behind.has(timer)).map((timer) => weighed(timer, 0))
   limited.add(
     wakes.filter(({ isLimited }) => isLimited),
-    beside(ends, answers),
+    beside(limited),
   )
   return wakes.filter(({ isLimited }) => !isLimited).map(({ item }) => item)
 }
 
+/** One transaction of the org waits for those that have these runs, and nobody else does. */
+export function putLocked(deps: BehindDeps, timers: readonly Upcoming[], act: ActOn): void {
+  const { locked } = deps.timersBehind
+  locked.add(
+    timers.map((item) => ({ item, weight: 1, isLimited: true })),
+    (some) => act(withoutHeld(deps, some, locked), 'alone'),
+  )
+}
+
 /** Those whose runs others hold by now are found again: in this transaction all would wait for them. */
-function withoutHeld(due: Upcoming[], holders: readonly { held(): RunId[] }[]): Upcoming[] {
-  const held = new Set(holders.flatMap((holder) => holder.held()))
+function withoutHeld({ longEnds, timersBehind }: BehindDeps, due: Upcoming[], own: TimerLine): Upcoming[] {
+  const others = linesOf(timersBehind).filter((line) => line !== own)
+  const held = new Set([...longEnds.held(), ...heldBy(others)])
   return due.filter(({ runId }) => !held.has(runId))
 }
 
@@ -130,7 +164,11 @@ const isLight = ({ weight }: { weight: number }) => weight <= ENTRIES_AT_ONCE
 function endLong(longEnds: LongEnds, { item, isLimited }: Weighed<Upcoming>, act: ActOn): void {
   const { runId, orgId } = item
   if (longEnds.has(runId)) return
-  longEnds.add({ orgId, runIds: [runId], act: async (ids) => (ids.length > 0 ? act([item], isLimited) : undefined) })
+  longEnds.add({
+    orgId,
+    runIds: [runId],
+    act: async (ids) => (ids.length > 0 ? act([item], isLimited ? 'limited' : 'alone') : undefined),
+  })
 }
 
 /** The questions of those orgs whose answers do not fit into a pass beside the smaller ones of others. */

@@ -112,18 +112,20 @@ const lockable = (sql: Sql) => sql`
   r.crashes, r.fences, r.thrown,
   r.replays, r.cut_replays, r.active_ms::float8 as active_ms, r.timed_out_at is not null as timed_out, r.blocked`
 
+const forUpdate = (tx: Tx, skipsLocked: boolean) => tx`for update of r ${skipsLocked ? tx`skip locked` : tx``}`
+
 /** In the order of their ids, so that two who want the same runs do not wait for each other in a circle. */
-export function lock(tx: Tx, ids: string[]): Promise<LockedRow[]> {
+export function lock(tx: Tx, ids: string[], skipsLocked = false): Promise<LockedRow[]> {
   return tx<LockedRow[]>`
     select ${lockable(tx)}
     from runs r
     where r.id = any(${ids})
     order by r.id
-    for update`
+    ${forUpdate(tx, skipsLocked)}`
 }
 
 /** With the parents of those that may end. */
-export function lockWithParents(tx: Tx, ids: string[], ending: string[]): Promise<LockedRow[]> {
+export function lockWithParents(tx: Tx, ids: string[], ending: string[], skipsLocked = false): Promise<LockedRow[]> {
   return tx<LockedRow[]>`
     with wanted as (
       select unnest(${ids}::text[]) as id
@@ -136,7 +138,7 @@ export function lockWithParents(tx: Tx, ids: string[], ending: string[]): Promis
     from wanted
     join runs r on r.id = wanted.id
     order by r.id
-    for update of r`
+    ${forUpdate(tx, skipsLocked)}`
 }
 
 /** What these runners have, with the parents of those that may end. */

@@ -88,7 +88,7 @@ const ACTS: Readonly<Record<string, Act>> = {
   'answer an input': inTransaction((tx) => [inputs.answer(tx, { id: newId('inp'), text: 'true', by: 'somebody' })]),
   'due timers': async (db) => {
     await timers.upcoming(db, 100)
-    await db.begin((tx) => timers.take(tx, []))
+    await db.begin((tx) => Promise.all([runs.lockWithParents(tx, [runId], [runId], true), timers.take(tx, [])]))
   },
   'get run': (db) => findAll(db, [{ orgId, id: runId }]),
   // Without a filter: what a person sees first, and the list that agents and scripts ask for again and again.

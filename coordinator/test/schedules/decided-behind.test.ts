@@ -19,8 +19,13 @@ before(async () => {
 })
 after(() => c.stop())
 
+interface Ticking {
+  org: TestCoordinator
+  schedule: Schedule
+}
+
 /** The schedule of a new org. */
-async function ofNewOrg(): Promise<{ org: TestCoordinator; schedule: Schedule }> {
+async function ofNewOrg(): Promise<Ticking> {
   const org = asOwner(c, await anOrg(c))
   const { slug } = await aWorkflow(org)
   return { org, schedule: await aSchedule(org, { workflow: slug, rate: '1h' }) }
@@ -42,6 +47,14 @@ function holdJudging(t: TestContext, { deps }: Pick<TestCoordinator, 'deps'>, { 
   return { open, begun: () => begun }
 }
 
+async function severalNewOrgs(count: number): Promise<Ticking[]> {
+  const all: Ticking[] = []
+  while (all.length < count) all.push(await ofNewOrg())
+  return all
+}
+
+const nextOf = (...all: Ticking[]) => Math.max(...all.map(({ schedule }) => schedule.nextAt!))
+
 async function goOnTo(at: number): Promise<void> {
   await moveClock(c.db, at - (await nowOf(c)))
   c.deps.scheduleTimers.expect(0)
@@ -55,24 +68,66 @@ async function fires(org: TestCoordinator, schedule: Schedule, count = 1): Promi
 }
 
 // They came up to 2 s late.
-test('ticks are written while what another org gives its runs is judged', async (t) => {
-  const [slow, fine] = [await ofNewOrg(), await ofNewOrg()]
-  const held = holdJudging(t, c, slow.org)
-  const moments: string[] = []
-  t.mock.method(c.deps.log, 'warn', (name: string) => {
-    if (name === 'schedule.undecided') moments.push('the slow one is given up')
-    announce()
+for (const count of [1, 5])
+  test(`ticks are written while what ${count} other orgs give their runs is judged`, async (t) => {
+    const fine = await ofNewOrg()
+    const slow = await severalNewOrgs(count)
+    const held = slow.map(({ org }) => holdJudging(t, c, org))
+    const moments: string[] = []
+    t.mock.method(c.deps.log, 'warn', (name: string) => {
+      if (name === 'schedule.undecided') moments.push('a slow one is given up')
+      announce()
+    })
+    const stopListening = onMoment(({ name, facts }) => {
+      if (name === 'schedules.settled' && facts.schedules.includes(fine.schedule.id))
+        moments.push('the other is written')
+    })
+    await goOnTo(nextOf(fine, ...slow) + MINUTE)
+    await until('one of both', () => moments.length > 0)
+    stopListening()
+    assert.equal(moments[0], 'the other is written')
+    assert.ok(held.every(({ begun }) => begun() > 0))
+    for (const { open } of held) open()
+    for (const { org, schedule } of slow) await fires(org, schedule)
+  })
+
+// Each of them had a transaction of its own behind the others: 100 orgs took 4 s in place of 0.2.
+test('ticks of many orgs that are late together are written by their pass', async (t) => {
+  const all = await severalNewOrgs(8)
+  const schedules = all.map(({ schedule }) => schedule.id)
+  const held = all.map(({ org }) => holdJudging(t, c, org))
+  const behind = new Set<string>()
+  const openAll = () => {
+    for (const { open } of held) open()
+  }
+  const { schedulesBehind } = c.deps
+  const add = schedulesBehind.add.bind(schedulesBehind)
+  t.mock.method(schedulesBehind, 'add', (...asked: Parameters<typeof add>) => {
+    for (const { item } of asked[0]) if (schedules.includes(item.id)) behind.add(item.id)
+    if (behind.size === all.length) openAll()
+    add(...asked)
   })
   const stopListening = onMoment(({ name, facts }) => {
-    if (name === 'schedules.settled' && facts.schedules.includes(fine.schedule.id)) moments.push('the other is written')
+    if (name === 'schedules.waiting' && facts.undecided >= all.length) openAll()
   })
-  await goOnTo(fine.schedule.nextAt! + MINUTE)
-  await until('one of both', () => moments.length > 0)
+  await goOnTo(nextOf(...all) + MINUTE)
+  for (const { org, schedule } of all) await until('its tick', async () => (await firedBy(org, schedule)).length === 1)
   stopListening()
-  assert.equal(moments[0], 'the other is written')
-  assert.ok(held.begun() > 0)
-  held.open()
-  await fires(slow.org, slow.schedule)
+  assert.ok(behind.size <= 3, `${behind.size} of them were written alone`)
+})
+
+// It stood behind itself then, in the line of all that its org has judged.
+test('what a pass gives up is judged once', async (t) => {
+  const { org, schedule } = await ofNewOrg()
+  const held = holdJudging(t, c, org)
+  t.mock.method(c.deps.schedulesBehind.slowOrgs, 'begin', () => {
+    // Its turn has come.
+    held.open()
+    return () => undefined
+  })
+  await goOnTo(schedule.nextAt! + MINUTE)
+  await until('its tick', async () => (await firedBy(org, schedule)).length === 1)
+  assert.equal(held.begun(), 1)
 })
 
 test('ticks of an org that was slow have their turn behind others before anything of them is judged', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { aCoordinator, anOrg, aRun, asOwner, type TestCoordinator } from '../../_kit/coordinator.ts'
-import { holdLimit } from '../../_kit/held-limit.ts'
+import { holdLimit } from '../../_kit/held-locks.ts'
 import { untilPolled } from '../../_kit/until.ts'
 import { aWorkflow } from '../../_kit/workflow.ts'
 

@@ -28,6 +28,7 @@ import { createUpload } from './link/upload.ts'
 import { giveUpGap, obey } from './loops/control.ts'
 import { freeMemoryShare } from './os/free-memory.ts'
 import { createBundles } from './run/bundle/bundles.ts'
+import type { FormerWorkspaces } from './run/hosts/former-workspaces.ts'
 import { endLeftovers } from './run/hosts/leftovers.ts'
 import { createProcesses } from './run/hosts/processes.ts'
 import { createAgentRuns } from './run/agent-runs.ts'
@@ -54,15 +55,21 @@ const LONGEST_PAUSE_MS = 30_000
 /** Until the first `welcome`. */
 const SETTINGS: AgentSettings = { heartbeatMs: 10_000, fenceMs: 50_000, cancelGraceMs: 10_000, pollMs: 25_000 }
 
+interface Start {
+  identity: Identity
+  /** Those of agents before this one, which are being removed. */
+  workspaces?: FormerWorkspaces
+}
+
 export type Composed = Awaited<ReturnType<typeof compose>>
 
 /**
  * Everything long-lived, in phases: each uses what the one before has built. Nothing of it speaks to the coordinator
  * before the loops run.
  */
-export async function compose(config: AgentConfig, identity: Identity, log: Log, made: Made) {
+export async function compose(config: AgentConfig, { identity, workspaces }: Start, log: Log, made: Made) {
   const { former, isolation, ...state } = await openState(config, identity, log, made)
-  const host = await openHost({ ...state, former, isolation }, made)
+  const host = await openHost({ ...state, former, isolation, workspaces }, made)
   const runs = openRuns({ ...host, former })
   const deps = openLine(runs)
   const taking = former.found.map(({ record, mark }) => takeBack(deps, record, mark, former.lease))
@@ -112,12 +119,12 @@ function says({ found, lease }: { found: readonly unknown[]; lease: { fenceMs: n
 type State = Awaited<ReturnType<typeof openState>>
 
 /** What executes programs on this machine, and what it says about itself. */
-async function openHost({ former, isolation, ...state }: State, made: Made) {
+async function openHost({ former, isolation, workspaces, ...state }: State & Omit<Start, 'identity'>, made: Made) {
   const { config, log, settings, records, spool } = state
   const { home, environment, spares } = config
   const pool = () => settings.current.pool
   const warn = (name: string, about?: Record<string, unknown>) => log.warn(name, about)
-  const kinds = { isolation, pool, records, found: former.programs, guard: former }
+  const kinds = { isolation, pool, records, found: former.programs, guard: former, workspaces }
   const processes = await createProcesses({ home, environment, spares, ...kinds, log: warn })
   made.push({ undo: () => processes.close() })
   const rest = createRest(config.url, state.credential, state.clock)

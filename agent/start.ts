@@ -21,8 +21,9 @@ import { statusLoop } from './loops/status.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { assertPrivate } from './plain-http.ts'
 import { clearFormer } from './run/hosts/leftovers.ts'
+import type { FormerWorkspaces } from './run/hosts/former-workspaces.ts'
 import type { Spool } from './run/spool/spool.ts'
-import { giveUpReserve, takeReserve } from './reserve.ts'
+import { giveUpReserve, hasRoom, takeReserve } from './reserve.ts'
 import { lockState, type StateLock } from './state-lock.ts'
 import type { Who } from './status/status-now.ts'
 import { createUrgency, finishRuns, fired } from './stop.ts'
@@ -59,11 +60,13 @@ export async function startAgent(config: AgentConfig, options: { log: Log; signa
   const lock = await lockOnFullDisk(settled.home, { log: options.log, signal: urgency.leave })
   const made: Made = [{ undo: () => lock.release() }]
   try {
-    await clearFormer(settled.home, options.log, settled.isolation.cgroup)
+    const workspaces = await clearFormer(settled.home, options.log, settled.isolation.cgroup)
+    made.push({ undo: () => workspaces.close() })
     await giveUpReserve(settled.home)
+    await workspaces.untilRoom(() => hasRoom(settled.home), urgency.leave)
     const identity = await obtainIdentity(settled, options.log, urgency.leave)
-    const { connected, ...composed } = await compose(settled, identity, options.log, made)
-    await takeReserve(settled.home)
+    const { connected, ...composed } = await compose(settled, { identity, workspaces }, options.log, made)
+    await holdReserve(settled.home, workspaces, made)
     if (config.health) await answerHealth(composed.deps, config.health, made)
     const done = runAndTidy({ ...composed, urgency, who: identity }, made)
     const { runner, org, pool } = identity
@@ -83,6 +86,17 @@ async function lockOnFullDisk(home: string, options: Parameters<typeof lockState
     await giveUpReserve(home)
     return lockState(home, options)
   }
+}
+
+/** What is still to be removed may have its room. */
+async function holdReserve(home: string, workspaces: FormerWorkspaces, made: Made): Promise<void> {
+  if (await takeReserve(home)) return
+  const held = workspaces.removed().then((isRemoved) => isRemoved && takeReserve(home))
+  const undo = async () => {
+    await workspaces.close()
+    await held
+  }
+  made.push({ undo })
 }
 
 async function answerHealth(

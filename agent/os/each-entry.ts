@@ -3,14 +3,22 @@ import fs from 'node:fs/promises'
 /** A program may leave a million files: their names are not read at once, and other work has its turns in between. */
 const AT_ONCE = 64
 
+interface Bounds {
+  /** Of more entries the first ones are taken. */
+  most?: number
+  atOnce?: number
+  /** Ends it in the midst of the folder. */
+  signal?: AbortSignal | undefined
+}
+
 /**
- * Does something with each entry of a folder, some at a time; of more than `most` with the first ones. Answers with how
- * many. Rejects with the first failure when all the others have been tried.
+ * Does something with each entry of a folder, some at a time. Answers with how many. Rejects with the first failure when
+ * all the others have been tried.
  */
 export async function eachEntry(
   folder: string | Buffer,
   act: (entry: Buffer) => Promise<unknown>,
-  most = Infinity,
+  { most = Infinity, atOnce = AT_ONCE, signal }: Bounds = {},
 ): Promise<number> {
   // Names need not be text. The types know no such encoding here; Node takes it.
   const entries = await fs.opendir(folder, { encoding: 'buffer' as BufferEncoding, bufferSize: AT_ONCE })
@@ -22,10 +30,10 @@ export async function eachEntry(
   let pending: Promise<unknown>[] = []
   try {
     for await (const { name } of entries) {
-      if (count === most) break
+      if (count === most || signal?.aborted) break
       count += 1
       pending.push(tried(Buffer.concat([prefix, name as unknown as Buffer])))
-      if (pending.length < AT_ONCE) continue
+      if (pending.length < atOnce) continue
       await Promise.all(pending)
       pending = []
     }

@@ -10,6 +10,15 @@ const MOST_ENTRIES = 100_000
 /** Rounds with so many; far more than a disk has room for. */
 const MOST_FULL_ROUNDS = 10_000
 const OURS = 0o700
+/** Begins the names of folders in which something is being removed, or was when its agent ended. */
+export const ASIDE = 'gone-'
+
+interface Pace {
+  /** Entries at a time. */
+  atOnce?: number
+  /** Ends the removal in its midst, which then rejects; what is left is removed like any other folder. */
+  signal?: AbortSignal | undefined
+}
 
 /**
  * Removes a folder that a program has filled as it liked: with folders deeper than a path may be long, closed to their owner, with names
@@ -21,9 +30,9 @@ const OURS = 0o700
  * What root is emptying has root as owner, and as group the number of the user whose it was: after a kill `formerOwner`
  * says so.
  */
-export async function removeTree(folder: string | Buffer): Promise<void> {
+export async function removeTree(folder: string | Buffer, pace: Pace = {}): Promise<void> {
   if (await isUnlinked(folder)) return
-  const aside = await fs.mkdtemp(path.join(path.dirname(String(folder)), 'gone-'))
+  const aside = await fs.mkdtemp(path.join(path.dirname(String(folder)), ASIDE))
   if (isRoot()) await fs.chown(aside, 0, formerOwner(await fs.lstat(folder)))
   const found: (string | Buffer)[] = [folder]
   let moved = 0
@@ -31,22 +40,32 @@ export async function removeTree(folder: string | Buffer): Promise<void> {
     const target = path.join(aside, String((moved += 1)))
     if (await moveTo(target, entry)) found.push(target)
   }
-  for (let next = found.pop(); next !== undefined; next = found.pop()) await removeOne(next, moveOut)
+  for (let next = found.pop(); next !== undefined; next = found.pop()) await removeOne(next, moveOut, pace)
   await fs.rmdir(aside)
 }
 
-async function removeOne(target: string | Buffer, moveOut: (entry: Buffer) => Promise<void>): Promise<void> {
+async function removeOne(
+  target: string | Buffer,
+  moveOut: (entry: Buffer) => Promise<void>,
+  pace: Pace,
+): Promise<void> {
   const take = async (entry: Buffer) => {
     if (!(await isUnlinked(entry))) await moveOut(entry)
   }
   let [rounds, fullRounds] = [0, 0]
   while (!(await isUnlinked(target))) {
+    pace.signal?.throwIfAborted()
     if (isRoot()) await takeOver(target)
     else await fs.chmod(target, OURS)
-    if ((await eachEntry(target, take, MOST_ENTRIES)) < MOST_ENTRIES) rounds += 1
+    if ((await eachEntry(target, take, { ...pace, most: MOST_ENTRIES })) < MOST_ENTRIES) rounds += 1
     else fullRounds += 1
     if (await isRemoved(target, rounds < MOST_ROUNDS && fullRounds < MOST_FULL_ROUNDS)) return
   }
+}
+
+/** For a removal that comes later. Rejects where it is no folder. */
+export async function takeFromUser(folder: string): Promise<void> {
+  if (isRoot()) await takeOver(folder)
 }
 
 /** A folder that was open to others would be filled again as fast as it is emptied. No link is followed. */

@@ -13,7 +13,7 @@ import { endProcess, signal } from '../../os/end-processes.ts'
 import { MARKER } from '../../os/environment.ts'
 import { isRunning } from '../../os/process-id.ts'
 import { allPids, environmentOf, isInside } from '../../os/process-table.ts'
-import { emptyWorkspaces } from './workspace.ts'
+import { FormerWorkspaces } from './former-workspaces.ts'
 
 const PROOF_MS = 5_000
 
@@ -33,13 +33,17 @@ export async function endLeftovers(
   if (runs) await endUsers(runs, spared)
 }
 
-/** Before anything is written: on a full disk they take the room that a start needs, and nobody locks users there. */
-export async function clearFormer(home: string, log: Log, cgroup: string): Promise<void> {
+/**
+ * Before anything is written: on a full disk they take the room that a start needs, and nobody locks users there. The
+ * workspaces of those that are gone are being removed when it resolves.
+ */
+export async function clearFormer(home: string, log: Log, cgroup: string): Promise<FormerWorkspaces> {
   const { programs } = findPrograms(path.join(home, 'lives'))
   await endWithoutUsers(home, log, { setting: cgroup, runs: null }, programs)
-  const except = programs.map(({ workspace }) => path.basename(workspace))
-  // What stays is told by whoever makes workspaces.
-  await emptyWorkspaces(path.join(home, 'workspaces'), { except })
+  const onStay = (folder: string, error: unknown) => log.warn('workspace.stayed', { folder, error: String(error) })
+  const workspaces = new FormerWorkspaces(path.join(home, 'workspaces'), onStay)
+  await workspaces.setAside(programs.map(({ workspace }) => path.basename(workspace)))
+  return workspaces
 }
 
 async function endWithoutUsers(

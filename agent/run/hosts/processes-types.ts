@@ -4,6 +4,7 @@ import type { HostIsolation } from '../../isolation/plan.ts'
 import type { InForce, Refusal } from '../../isolation/probe.ts'
 import type { Found, ProgramRecord, Records } from '../../takeover/records.ts'
 import type { Time } from '../program/compute-clock.ts'
+import type { FormerWorkspaces } from './former-workspaces.ts'
 import type { HostLines, HostProcess } from './host-process.ts'
 import type { OnEvents } from '../program/output.ts'
 import type { ProgramStart, RunningProgram, TakenBack } from '../program/program.ts'
@@ -37,6 +38,8 @@ export interface ProcessesOptions {
   records?: Records
   /** Of the agent before this one, and to be taken back. */
   found?: readonly ProgramRecord[]
+  /** Removes the workspaces of the others, and may have begun to; one of its own by default. It is closed in any case. */
+  workspaces?: FormerWorkspaces | undefined
   /** Until when these may live, and what ends them then as long as nobody else does. */
   guard?: Pick<Found, 'lease' | 'endReaper'>
 }

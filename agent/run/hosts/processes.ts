@@ -20,7 +20,7 @@ import { watchPipes, type PipeWatch } from './pipe-watch.ts'
 import { openProgramPipes, type ProgramPipes } from './program-pipes.ts'
 import { prepareRuntime } from './runtime-files.ts'
 import { keepSpares, type Spares } from './spares.ts'
-import { emptyWorkspaces } from './workspace.ts'
+import { FormerWorkspaces } from './former-workspaces.ts'
 
 export type { Processes, ProcessesOptions, ProcessesStats }
 
@@ -37,32 +37,34 @@ export async function createProcesses(options: ProcessesOptions): Promise<Proces
   const { log = () => {}, isolation } = options
   // Programs that are taken back may keep waiting even who empties the workspaces of others.
   const watch = watchPipes({ log, runs: runUsers(isolation?.uids ?? null, log) })
+  const onStay = (folder: string, error: unknown) => log('workspace.stayed', { folder, error: String(error) })
+  const former = options.workspaces ?? new FormerWorkspaces(path.resolve(options.home, 'workspaces'), onStay)
   try {
-    return await underWatch(options, watch)
+    return await underWatch(options, { watch, former })
   } catch (error) {
     await watch.close()
+    await former.close()
     throw error
   }
 }
 
-async function underWatch(options: ProcessesOptions, watch: PipeWatch): Promise<Processes> {
+type Kept = Pick<Found, 'watch' | 'former'>
+
+async function underWatch(options: ProcessesOptions, kept: Kept): Promise<Processes> {
   const home = path.resolve(options.home)
   const workspaces = path.join(home, 'workspaces')
   const { log = () => {}, isolation: host = PLAIN, pool = () => undefined, execPath = process.execPath } = options
   const [files, pipes] = await Promise.all([
     prepareRuntime(path.join(home, 'runtime')),
     pipesIn(home, { ...options, log }),
-    emptyWorkspaces(workspaces, {
-      except: options.found?.map(({ workspace }) => path.basename(workspace)),
-      onStay: (folder, error) => log('workspace.stayed', { folder, error: String(error) }),
-    }),
+    kept.former.setAside(options.found?.map(({ workspace }) => path.basename(workspace))),
   ])
   const real = { ...files, cwd: path.dirname(files.hostFile), workspaces: await fs.realpath(workspaces) }
   const adopted = options.found?.flatMap(({ uid }) => uid ?? [])
   const own = { home: path.dirname(real.workspaces), host, pool, execPath, runtime: real.cwd, log, adopted }
   const isolation = await createIsolation(own)
   try {
-    return new ProcessesHere(options, real, { isolation, pipes, watch, latest: await isolation.ready() })
+    return new ProcessesHere(options, real, { ...kept, isolation, pipes, latest: await isolation.ready() })
   } catch (error) {
     await isolation.close()
     throw error
@@ -84,6 +86,7 @@ interface Found {
   latest: InForce | Refusal
   pipes: ProgramPipes
   watch: PipeWatch
+  former: FormerWorkspaces
 }
 
 /** Programs of this agent, the processes that they are given, and those that wait for one. */
@@ -93,6 +96,7 @@ class ProcessesHere implements Processes {
   /** What is in force for the next process, as it was when somebody looked last. */
   #latest: InForce | Refusal
   readonly #hosts: Hosts
+  readonly #former: FormerWorkspaces
   readonly #spares: Spares
   readonly #idle: IdleProcesses
   readonly #sizes = watchSizes()
@@ -105,6 +109,7 @@ class ProcessesHere implements Processes {
     this.#options = options
     this.#isolation = found.isolation
     this.#latest = found.latest
+    this.#former = found.former
     const { pipes, watch } = found
     const hosts = new Hosts({ ...options, log, pipes, watch }, files, found.isolation)
     const discard = (host: HostProcess) => hosts.discard(host)
@@ -273,6 +278,7 @@ class ProcessesHere implements Processes {
     await Promise.all([...this.#running].map((program) => program.done))
     for (const host of [...this.#spares.close(), ...this.#idle.close()]) this.#hosts.discard(host)
     await this.#hosts.close()
+    await this.#former.close()
     await this.#isolation.close()
   }
 }

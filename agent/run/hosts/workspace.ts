@@ -58,20 +58,6 @@ function takeBack(folder: string): void {
   for (const each of [folder, path.join(folder, TMP)]) if (existsSync(each)) lchownSync(each, uid, uid)
 }
 
-interface Emptying {
-  except?: readonly string[] | undefined
-  /** What stays, as a folder in it belongs to somebody else: it is in nobody's way. */
-  onStay?: (folder: string, error: unknown) => void
-}
-
-/** What an agent that was killed has left behind goes. */
-export async function emptyWorkspaces(root: string, { except = [], onStay = () => {} }: Emptying = {}): Promise<void> {
-  await fs.mkdir(root, { recursive: true, mode: MODE })
-  const names = (await fs.readdir(root)).filter((name) => !except.includes(name))
-  const folders = names.map((name) => path.join(root, name))
-  await Promise.all(folders.map((folder) => removeTree(folder).catch((error: unknown) => onStay(folder, error))))
-}
-
 function make(folder: string): string {
   mkdirSync(folder, { mode: MODE })
   mkdirSync(path.join(folder, TMP), { mode: MODE })

@@ -40,7 +40,7 @@ async function answered(meanwhile: (deps: { intake: Intake }, stop: () => void) 
   const config = readConfig({ ...settings, WINDLASS_AGENT_TOKEN: REGISTRATION_TOKEN })
   try {
     await makeStateFolder(folder)
-    const { deps } = await compose(config, await obtainIdentity(config, log, stopping.signal), log, made)
+    const { deps } = await compose(config, { identity: await obtainIdentity(config, log, stopping.signal) }, log, made)
     const { offer } = fake.offer(await aProgram(`return 1`))
     const said: AgentFrame[] = []
     const claims = async (): Promise<Offer[]> => {

@@ -10,7 +10,8 @@ import type { TestContext } from 'node:test'
 import { eachEntry } from '../../os/each-entry.ts'
 import { removeTree } from '../../os/remove-tree.ts'
 import { NEEDS_ROOT } from '../isolation/requirements.ts'
-import { emptyWorkspaces, keepWorkspaces } from '../../run/hosts/workspace.ts'
+import { FormerWorkspaces } from '../../run/hosts/former-workspaces.ts'
+import { keepWorkspaces } from '../../run/hosts/workspace.ts'
 
 /** A folder of ours with one that a program has had. */
 function aParent(t: TestContext): { parent: string; folder: string } {
@@ -19,6 +20,15 @@ function aParent(t: TestContext): { parent: string; folder: string } {
   const folder = path.join(parent, '1')
   mkdirSync(folder)
   return { parent, folder }
+}
+
+/** Removes all workspaces, as the start of an agent has it done. Answers what stayed. */
+async function emptied(root: string): Promise<string[]> {
+  const stayed: string[] = []
+  const former = new FormerWorkspaces(root, (folder, error) => stayed.push(`${folder} ${String(error)}`))
+  await former.setAside()
+  await former.removed()
+  return stayed
 }
 
 const PROGRAMS = path.resolve(import.meta.dirname, '../programs')
@@ -76,13 +86,13 @@ test('a program that puts a link in the place of a folder again and again leads 
 test('a workspace in which a program has dug deep is gone when it is given back, and keeps no agent from starting', async (t) => {
   const { parent } = aParent(t)
   const root = path.join(parent, 'workspaces')
-  await emptyWorkspaces(root)
+  await emptied(root)
   const workspaces = keepWorkspaces(root)
   const [given, left] = [workspaces.take(), workspaces.take()]
   for (const folder of [given, left]) spawnSync(process.execPath, [path.join(PROGRAMS, 'digs-deep.mjs'), folder, '60'])
   await workspaces.giveBack(given, { isTrusted: true })
   assert.deepEqual(readdirSync(root), [path.basename(left)])
-  await emptyWorkspaces(root)
+  await emptied(root)
   assert.deepEqual(readdirSync(root), [])
 })
 
@@ -112,9 +122,11 @@ test('a workspace that cannot be removed keeps no agent from its start', async (
   t.mock.method(fs, 'rmdir', (target: string) =>
     target === other ? Promise.reject(new Error('EPERM')) : rmdir(target),
   )
-  const stayed: string[] = []
-  await emptyWorkspaces(parent, { onStay: (folder, error) => stayed.push(`${folder} ${String(error)}`) })
-  assert.deepEqual(stayed, [`${other} Error: EPERM`])
+  const rename = fs.rename
+  t.mock.method(fs, 'rename', (from: string, to: string) =>
+    from === other ? Promise.reject(new Error('EBUSY')) : rename(from, to),
+  )
+  assert.deepEqual(await emptied(parent), [`${other} Error: EPERM`])
 })
 
 test('of a folder with very many entries some are taken at a time', async (t) => {
@@ -133,7 +145,7 @@ test('of a folder with very many entries some are taken at a time', async (t) =>
   await assert.rejects(eachEntry(folder, act), /seven/)
   assert.equal(taken.size, 1001)
   assert.ok(most <= 64, `${most} at a time`)
-  assert.equal(await eachEntry(folder, () => Promise.resolve(), 300), 300)
+  assert.equal(await eachEntry(folder, () => Promise.resolve(), { most: 300 }), 300)
 })
 
 test('an entry that cannot be taken, while the folder is still being read, is a failure like any other', async (t) => {

@@ -7,7 +7,7 @@ import type { HttpRequest } from './exchange.ts'
 import { invalidInput } from './issues.ts'
 import type { Plan } from './plan.ts'
 import type { Room } from './room.ts'
-import { refuseHalves } from './texts.ts'
+import { refuseHalves } from '../texts.ts'
 
 type Strings = Record<string, string>
 

@@ -5,12 +5,12 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { InputOf } from '@windlass/shared/ops/op.ts'
 import type { LongCall } from '../actor.ts'
-import { isConnectionLoss, lacksPartition } from '../db/client.ts'
 import { mayStart } from '../engine/commit/may-start.ts'
 import { prepareRun, starterOf, type TriggerAsk } from '../engine/commit/trigger.ts'
 import { keyOf } from '../idempotency/key.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
 import type { Pace } from '../pace.ts'
+import { faultForUnforeseen } from '../unforeseen.ts'
 import { triggerOnce } from './once.ts'
 import { startPrepared, type StartDeps } from './start.ts'
 
@@ -85,7 +85,7 @@ async function startPiece(deps: BatchDeps, call: LongCall, items: readonly Item[
   try {
     await readVersions(deps, call, items)
   } catch (error) {
-    const refusal = { error: refusalOf(error, deps.log) }
+    const refusal = { error: refusalOf(error, { log: deps.log, call }) }
     return items.map(() => refusal)
   }
   const prepared = await Promise.all(
@@ -136,7 +136,7 @@ async function startItem(
     prepared.value.run.id = newId('run')
     return answerOf(await startPrepared(deps, call, prepared.value))
   } catch (error) {
-    return { error: refusalOf(error, deps.log) }
+    return { error: refusalOf(error, { log: deps.log, call, input: { ...ask, idempotencyKey } }) }
   }
 }
 
@@ -152,14 +152,20 @@ async function settled<T>(promise: Promise<T>): Promise<Settled<T>> {
   }
 }
 
-/** An item that fails must not hide which of the others have been started. */
-function refusalOf(error: unknown, log: Log): Extract<Result, { error: unknown }>['error'] {
-  const fault = error instanceof Fault ? error : faultOf(error, log)
+/**
+ * An item that fails must not hide which of the others have been started. It is told what the same call by itself would
+ * be: whoever reads the code sends again what may still be started.
+ */
+function refusalOf(error: unknown, refused: Refused): Extract<Result, { error: unknown }>['error'] {
+  const fault = error instanceof Fault ? error : unforeseen(error, refused)
   return { code: fault.code, message: fault.message, ...(fault.detail && { detail: fault.detail }) }
 }
 
-function faultOf(error: unknown, log: Log): Fault {
-  if (isConnectionLoss(error) || lacksPartition(error)) return new Fault('UNAVAILABLE')
-  log.error('batch.item.failed', { error })
-  return new Fault('INTERNAL')
+interface Refused {
+  log: Log
+  call: LongCall
+  input?: unknown
 }
+
+const unforeseen = (error: unknown, { log, call, input }: Refused): Fault =>
+  faultForUnforeseen(error, { log, input, op: 'runs.batch', requestId: call.caller.requestId })

@@ -13,7 +13,9 @@ export const service: ExamplesOf<'service'> = {
     },
   },
   ready: {
-    about: 'For a load balancer: `UNAVAILABLE` while the database does not answer within 2 s.',
+    about:
+      'For a load balancer: `UNAVAILABLE` while the database does not answer within 2 s. Nothing is to be restarted ' +
+      'for it: that is what `/healthz` is for.',
     input: {},
     output: { status: 'ready' },
   },

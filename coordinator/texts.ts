@@ -2,7 +2,10 @@ import { fieldPath } from '@windlass/shared/field-path.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { z } from 'zod'
 
-/** UTF-8 has no half of a surrogate pair: another character would be stored in its place. JSON of no given form keeps it as an escape. */
+/**
+ * UTF-8 has no half of a surrogate pair: another character would be stored in its place. JSON of no given form keeps it
+ * as an escape.
+ */
 export function refuseHalves(schema: z.ZodObject, input: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(input)) {
     if (isAnything(schema.shape[name])) continue

@@ -133,8 +133,8 @@ interface LastRead {
 }
 
 /**
- * `<cursor>`, or `<cursor>.<at>`. Anything else is none of ours, and names no event. `0` is that of a reset, behind which
- * all of the log comes. A browser keeps the `since` of its address, which may lie behind all that was restored.
+ * `<cursor>`, or `<cursor>.<at>`. Anything else is none of ours, and names no event. `0` is that of a reset, behind
+ * which all of the log comes. A browser keeps the `since` of its address, which may lie behind all that was restored.
  */
 function readLast({ since, lastEventId = '' }: StreamQuery): LastRead {
   const [, cursor, at] = /^(0|[1-9][0-9]{0,14})(?:\.([0-9]{1,15}))?$/.exec(lastEventId) ?? []

@@ -40,7 +40,10 @@ export class BodyTree {
   }
 
   add([name, ...path]: Path, body: object, one: Giving): void {
-    if (name === undefined) return void this.#bodies.set(body, one)
+    if (name === undefined) {
+      this.#bodies.set(body, one)
+      return
+    }
     const part = this.#parts.get(name) ?? new BodyTree(this.#heldBy)
     this.#parts.set(name, part)
     part.add(path, body, one)
@@ -48,7 +51,10 @@ export class BodyTree {
   }
 
   remove([name, ...path]: Path, body: object): void {
-    if (name === undefined) return void this.#bodies.delete(body)
+    if (name === undefined) {
+      this.#bodies.delete(body)
+      return
+    }
     const part = this.#parts.get(name)
     if (!part) return
     part.remove(path, body)

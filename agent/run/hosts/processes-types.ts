@@ -38,7 +38,7 @@ export interface ProcessesOptions {
   records?: Records
   /** Of the agent before this one, and to be taken back. */
   found?: readonly ProgramRecord[]
-  /** Removes the workspaces of the others, and may have begun to; one of its own by default. It is closed in any case. */
+  /** Removes the workspaces of the others, and may have begun to; its own by default. It is closed in any case. */
   workspaces?: FormerWorkspaces | undefined
   /** Until when these may live, and what ends them then as long as nobody else does. */
   guard?: Pick<Found, 'lease' | 'endReaper'>

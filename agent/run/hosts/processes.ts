@@ -48,23 +48,23 @@ export async function createProcesses(options: ProcessesOptions): Promise<Proces
   }
 }
 
-type Kept = Pick<Found, 'watch' | 'former'>
+type FromStart = Pick<Found, 'watch' | 'former'>
 
-async function underWatch(options: ProcessesOptions, kept: Kept): Promise<Processes> {
+async function underWatch(options: ProcessesOptions, fromStart: FromStart): Promise<Processes> {
   const home = path.resolve(options.home)
   const workspaces = path.join(home, 'workspaces')
   const { log = () => {}, isolation: host = PLAIN, pool = () => undefined, execPath = process.execPath } = options
   const [files, pipes] = await Promise.all([
     prepareRuntime(path.join(home, 'runtime')),
     pipesIn(home, { ...options, log }),
-    kept.former.setAside(options.found?.map(({ workspace }) => path.basename(workspace))),
+    fromStart.former.setAside(options.found?.map(({ workspace }) => path.basename(workspace))),
   ])
   const real = { ...files, cwd: path.dirname(files.hostFile), workspaces: await fs.realpath(workspaces) }
   const adopted = options.found?.flatMap(({ uid }) => uid ?? [])
   const own = { home: path.dirname(real.workspaces), host, pool, execPath, runtime: real.cwd, log, adopted }
   const isolation = await createIsolation(own)
   try {
-    return new ProcessesHere(options, real, { ...kept, isolation, pipes, latest: await isolation.ready() })
+    return new ProcessesHere(options, real, { ...fromStart, isolation, pipes, latest: await isolation.ready() })
   } catch (error) {
     await isolation.close()
     throw error

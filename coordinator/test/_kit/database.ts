@@ -133,8 +133,8 @@ async function finish(url: string): Promise<void> {
  * two places: a replay that found one place twice would be blocked. The slots of a group are as many as are noted.
  *
  * All of this is the tests' own. Production keeps no such index, which each write to a journal would pay for, and takes
- * what is refused here: a refusal by `journal_places` says that a place was given out twice, and is no error that anybody
- * gets there.
+ * what is refused here: a refusal by `journal_places` says that a place was given out twice, and is no error that
+ * anybody gets there.
  */
 async function addInvariants(db: Db): Promise<void> {
   await db`

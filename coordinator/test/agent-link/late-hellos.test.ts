@@ -132,7 +132,7 @@ for (const [what, next] of [
     assert.equal((await c.call(ops.runners.get, { runner: agent.id })).runner.copyRefusedAt, null)
   })
 
-test('a hello that was given up is put off when it is read late, though a coordinator noted no number since', async (t) => {
+test('a hello that was given up is put off when it is read late, though no number was noted since', async (t) => {
   const agent = await anAgent(c)
   const instance = aStart()
   await agent.connect([], { instance, connection: 5, facts: FACTS })

@@ -37,7 +37,7 @@ const WIDE = [
 ] as const
 
 for (const [what, nth] of WIDE)
-  test(`a little from each of many networks in ${what} gives way to what comes from elsewhere, and no org to it`, () => {
+  test(`a little from each of many networks in ${what} gives way to others, and no org to it`, () => {
     const { gone, send, waiting } = aRoom()
     waiting('org', '198.51.100.7', 10 * MIB)
     for (let n = 0; n < MANY - 5; n++) send(nth(n), 2 * MIB)

@@ -51,7 +51,7 @@ for (const [what, next] of Object.entries(NEXT_CALLS)) {
   })
 }
 
-test('a race keeps its winner over attempts that are lost before they are given anything, or in the midst of it', async () => {
+test('a race keeps its winner over attempts that are lost before they are given anything, or amid it', async () => {
   for (const given of [0, 1]) {
     const world = aWorld(() => 1_000_000)
     const body: Body = async (calls, tools) => {
@@ -108,8 +108,8 @@ test('a race keeps its winner when the program throws behind it', async () => {
   assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'step' })
 })
 
-test('what was given is told with the call that follows where something else is waited for, and else later', async () => {
-  const told = async (rival: boolean) => {
+test('what was given is told with the next call where something else is waited for, and else later', async () => {
+  const opsOf = async (rival: boolean) => {
     const world = aWorld(() => 1_000_000)
     const ops: string[] = []
     const apply = world.apply.bind(world)
@@ -124,8 +124,8 @@ test('what was given is told with the call that follows where something else is 
     assert.equal((await until(0, world, body)).how, 'returned')
     return ops.join()
   }
-  assert.equal(await told(false), 'close,close,close')
-  assert.equal(await told(true), 'open,close,deliver,close,deliver,close,deliver')
+  assert.equal(await opsOf(false), 'close,close,close')
+  assert.equal(await opsOf(true), 'open,close,deliver,close,deliver,close,deliver')
 })
 
 test('what crashed starts anew with what it has: results at once, waits as they are, failures never', async () => {

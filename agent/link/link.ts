@@ -56,8 +56,7 @@ const SET_BACK = 'the database of the coordinator was set back to this former ke
 export function createLink(options: LinkOptions): Link {
   const { log } = options
   let current: Socket | undefined
-  let isReady = false
-  let readyAt = 0
+  let readyAt: number | undefined
   let down = new AbortController()
 
   const connect = async (
@@ -75,7 +74,6 @@ export function createLink(options: LinkOptions): Link {
         former?.serves()
         if (former) log.warn('key.former.serves', { advice: SET_BACK })
         down = new AbortController()
-        isReady = true
         readyAt = performance.now()
       }
       listener.onFrame(frame)
@@ -87,13 +85,13 @@ export function createLink(options: LinkOptions): Link {
     // It may have fired while the token was made.
     if (signal.aborted) stop()
     // A coordinator that takes the connection and says nothing would keep us from trying another.
-    const silence = setTimeout(() => isReady || socket.close('no welcome'), WELCOME_MS)
+    const silence = setTimeout(() => readyAt ?? socket.close('no welcome'), WELCOME_MS)
     const end = await socket.ended
     clearTimeout(silence)
     signal.removeEventListener('abort', stop)
-    const readyMs = isReady ? performance.now() - readyAt : undefined
+    const readyMs = readyAt === undefined ? undefined : performance.now() - readyAt
     current = undefined
-    isReady = false
+    readyAt = undefined
     down.abort()
     if (readyMs !== undefined) listener.onDown()
     return { ...end, readyMs, offsetMs }
@@ -101,13 +99,13 @@ export function createLink(options: LinkOptions): Link {
 
   return {
     get isReady() {
-      return isReady
+      return readyAt !== undefined
     },
     get down() {
       return down.signal
     },
     send(frame) {
-      if (!isReady || !current) return false
+      if (readyAt === undefined || !current) return false
       void current.send(JSON.stringify(frame), 'others')
       probe('frame.sent', { type: frame.t })
       return true
@@ -116,19 +114,15 @@ export function createLink(options: LinkOptions): Link {
     drop: (reason) => current?.close(reason),
     async keep(signal, listener) {
       let refusals = 0
-      let wasReady = false
+      let connectMs = CONNECT_MS
       for (let failures = 0; !signal.aborted; failures++) {
         const former = isFormersTurn(refusals) ? await options.formerCredentials((refusals - 1) / 2) : undefined
-        const connectMs = wasReady ? FIRST_CONNECT_MS : CONNECT_MS
         const end = await connect(signal, listener, { former, connectMs })
         if (end.why === 'refused') return end.frame
         if (signal.aborted) break
         failures = failuresBefore(failures, end.readyMs)
-        wasReady = end.readyMs !== undefined
-        if (end.why === 'unauthenticated') options.clock.learnDate(end.date)
-        // A poll may have set the clock right in between: the token was of the wrong time all the same.
-        const wasWrongTime = end.why === 'unauthenticated' && options.clock.offsetMs !== end.offsetMs
-        const wasRefused = end.why === 'unauthenticated' && !wasWrongTime
+        connectMs = end.readyMs === undefined ? CONNECT_MS : FIRST_CONNECT_MS
+        const { wasRefused, wasWrongTime } = judged(end, options.clock)
         refusals = end.readyMs === undefined ? refusals + Number(wasRefused) : 0
         const waitMs = (wasRefused ? options.refusedMs : 0) + pauseMs(failures, options.mostPauseMs())
         if (wasWrongTime) log.warn('clock.corrected', { offsetMs: options.clock.offsetMs, nextTryMs: waitMs })
@@ -154,6 +148,15 @@ const pauseMs = (failures: number, capMs: number) => backoffMs(failures, { first
 function failuresBefore(failures: number, readyMs: number | undefined): number {
   if (readyMs === undefined) return failures
   return readyMs >= STEADY_MS ? 0 : Math.min(failures, MOST_BRIEF)
+}
+
+/** Whether the token was refused, and whether only for its time. */
+function judged(end: SocketEnd & { offsetMs: number }, clock: Clock): { wasRefused: boolean; wasWrongTime: boolean } {
+  if (end.why !== 'unauthenticated') return { wasRefused: false, wasWrongTime: false }
+  clock.learnDate(end.date)
+  // A poll may have set the clock right in between: the token was of the wrong time all the same.
+  const wasWrongTime = clock.offsetMs !== end.offsetMs
+  return { wasRefused: !wasWrongTime, wasWrongTime }
 }
 
 function tell(log: Log, end: Exclude<SocketEnd, { why: 'refused' }>, waitMs: number): void {

@@ -12,8 +12,8 @@ interface Bounds {
 }
 
 /**
- * Does something with each entry of a folder, some at a time. Answers with how many. Rejects with the first failure when
- * all the others have been tried.
+ * Does something with each entry of a folder, some at a time. Answers with how many. Rejects with the first failure
+ * when all the others have been tried.
  */
 export async function eachEntry(
   folder: string | Buffer,

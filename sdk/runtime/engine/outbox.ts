@@ -36,11 +36,7 @@ export interface Outbox {
 /** The words to the journal: at once what somebody waits for, the rest in batches, in time before a parking. */
 export function createOutbox(port: Pick<Port, 'send' | 'together' | 'later'>, holdOn: (hold: boolean) => void): Outbox {
   const commits = createCommits(holdOn)
-  let sleeps: EntryIdentity[] = []
-  let deliveries: Delivery[] = []
-  /** How many calls had been made when the first of these was given that has won a race. */
-  let callsBeforeRace = Infinity
-  let stopTimer: (() => void) | undefined
+  const gathered = createGathered(port, flush)
   let held: JournalOp[] = []
   let stopHolding: (() => void) | undefined
   let isClosed = false
@@ -52,18 +48,8 @@ export function createOutbox(port: Pick<Port, 'send' | 'together' | 'later'>, ho
   }
 
   function hold(op: JournalOp): void {
-    if (positionOf(op) > callsBeforeRace) holdGathered()
+    if (gathered.isBefore(op)) held.push(...gathered.take())
     held.push(op)
-  }
-
-  function holdGathered(): void {
-    stopTimer?.()
-    stopTimer = undefined
-    for (const entry of sleeps) held.push({ op: 'close', entry, state: 'done', result: 'null' })
-    if (deliveries.length > 0) held.push({ op: 'deliver', list: deliveries })
-    sleeps = []
-    deliveries = []
-    callsBeforeRace = Infinity
   }
 
   function release(): void {
@@ -81,14 +67,8 @@ export function createOutbox(port: Pick<Port, 'send' | 'together' | 'later'>, ho
   }
 
   function flush(): void {
-    holdGathered()
+    held.push(...gathered.take())
     release()
-  }
-
-  function flushLater(): void {
-    if (isClosed) return
-    if (sleeps.length + deliveries.length >= MOST_GATHERED) flush()
-    else stopTimer ??= port.later(GATHER_MS, false, flush)
   }
 
   return {
@@ -103,20 +83,12 @@ export function createOutbox(port: Pick<Port, 'send' | 'together' | 'later'>, ho
       send(op)
       commits.onceCommitted(onCommitted)
     },
-    gather: (entry) => {
-      sleeps.push(entry)
-      flushLater()
-    },
-    delivered: (delivery, isRace) => {
-      const [, , calls] = delivery
-      deliveries.push(delivery)
-      if (isRace) callsBeforeRace = Math.min(callsBeforeRace, calls)
-      flushLater()
-    },
+    gather: gathered.sleep,
+    delivered: gathered.deliver,
     release,
     finish: () => {
-      if (callsBeforeRace < Infinity) holdGathered()
-      release()
+      if (gathered.hasRace()) flush()
+      else release()
     },
     flush,
     confirm: (count) => commits.confirm(count),
@@ -126,12 +98,58 @@ export function createOutbox(port: Pick<Port, 'send' | 'together' | 'later'>, ho
     },
     close: () => {
       isClosed = true
-      stopTimer?.()
+      gathered.close()
       stopHolding?.()
       held = []
-      sleeps = []
-      deliveries = []
       commits.close()
+    },
+  }
+}
+
+/** What may wait for a while, to be told in one go. */
+function createGathered(port: Pick<Port, 'later'>, flush: () => void) {
+  let sleeps: EntryIdentity[] = []
+  let deliveries: Delivery[] = []
+  /** How many calls had been made when the first of these was given that has won a race. */
+  let callsBeforeRace = Infinity
+  let stopTimer: (() => void) | undefined
+  let isClosed = false
+
+  function flushLater(): void {
+    if (isClosed) return
+    if (sleeps.length + deliveries.length >= MOST_GATHERED) flush()
+    else stopTimer ??= port.later(GATHER_MS, false, flush)
+  }
+
+  function take(): JournalOp[] {
+    stopTimer?.()
+    stopTimer = undefined
+    const ops: JournalOp[] = sleeps.map((entry) => ({ op: 'close', entry, state: 'done', result: 'null' }))
+    if (deliveries.length > 0) ops.push({ op: 'deliver', list: deliveries })
+    sleeps = []
+    deliveries = []
+    callsBeforeRace = Infinity
+    return ops
+  }
+
+  return {
+    sleep: (entry: EntryIdentity) => {
+      sleeps.push(entry)
+      flushLater()
+    },
+    deliver: (delivery: Delivery, isRace: boolean) => {
+      const [, , calls] = delivery
+      deliveries.push(delivery)
+      if (isRace) callsBeforeRace = Math.min(callsBeforeRace, calls)
+      flushLater()
+    },
+    take,
+    hasRace: () => callsBeforeRace < Infinity,
+    /** Somebody has won a race that is to be known by the time of this call. */
+    isBefore: (op: JournalOp) => positionOf(op) > callsBeforeRace,
+    close() {
+      isClosed = true
+      take()
     },
   }
 }

@@ -3,7 +3,7 @@
 // serves, whoever asks.
 import { readSync, statSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import { isMainThread, Worker, workerData } from 'node:worker_threads'
+import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 
 const [folder] = process.argv.slice(2)
 const FUSE = 3
@@ -17,15 +17,11 @@ const [MAJOR, MINOR, MOST_WRITTEN] = [
   [20, 4096],
 ]
 
-const isServed = workerData ?? new Int32Array(new SharedArrayBuffer(4))
-
 if (folder === undefined || !isMainThread) serve()
 else {
-  const server = new Worker(new URL(import.meta.url), { workerData: isServed })
-  server.once('online', () => {
-    Atomics.wait(isServed, 0, 0)
-    statSync(path.join(folder, 'nothing'))
-  })
+  const server = new Worker(new URL(import.meta.url))
+  // Not before: a thread that begins may need this one.
+  server.once('message', () => statSync(path.join(folder, 'nothing')))
 }
 
 /** Answers the first request, which is the kernel's own, takes the next one and keeps it. */
@@ -37,9 +33,8 @@ function serve() {
   request.copy(answer, ID_AT, ID_AT, ID_AT + 8)
   for (const [at, value] of [MAJOR, MINOR, MOST_WRITTEN]) answer.writeUInt32LE(value, HEAD_BYTES + at)
   writeSync(FUSE, answer)
-  Atomics.store(isServed, 0, 1)
-  Atomics.notify(isServed, 0)
+  parentPort?.postMessage('served')
   readSync(FUSE, request)
   writeSync(1, 'asked\n')
-  Atomics.wait(isServed, 0, 1)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
 }

@@ -103,7 +103,8 @@ test('a program that waits for a file system of its own ends with its agent', { 
   const program = spawn(name!, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(program, 'exit')
   const wasGuarded = guardFileSystems(t, first, path.join(folder, 'guarded'))
-  await once(program.stdout, 'data')
+  const early = ended.then((end) => Promise.reject(new Error(`it ended before it asked: ${end.join(' ')}`)))
+  await Promise.race([once(program.stdout, 'data'), early])
   const range = [String(first), String(last)]
   const reaper = spawn('/bin/sh', ['-c', REAPER_SCRIPT, 'reaper', `${MARKER}=no-test`, '', ...range], {
     env: { PATH: '/usr/bin:/bin' },

@@ -19,7 +19,10 @@ export function worthAgain(
   const green = new Set(results.filter(({ failed }) => failed === 0).map(({ file }) => file))
   const red = files.filter((file) => !green.has(file))
   if (red.length === 0 && hasFailed) return []
-  return red.length > MOST_AGAIN || red.some((file) => IS_RANDOM.test(textOf(file))) ? [] : red
+  // The others of a group were not executed where one of it has broken their process: they have found nothing.
+  const unexecuted = new Set(results.filter(({ ms }) => ms === 0).map(({ file }) => file))
+  const found = red.filter((file) => !unexecuted.has(file))
+  return found.length > MOST_AGAIN || found.some((file) => IS_RANDOM.test(textOf(file))) ? [] : red
 }
 
 /** What is said of what was red at first. The output of the run is long, and others follow it. */

@@ -23,6 +23,12 @@ test('nothing is, when a random file is red, more than three are, or something o
   assert.deepEqual(worthAgain({ ...redIn([]), hasFailed: true }, FILES, plain), [])
 })
 
+test('files of a group that one of them has ended before their turn are executed again with it', () => {
+  const text = (file: string) => (file === 'b' ? `import { repeatable } from '../_kit/repeated.ts'` : 'test')
+  const results = FILES.map((file) => ({ ...result(file, 1), ms: file === 'a' ? 1 : 0 }))
+  assert.deepEqual(worthAgain({ results, hasFailed: true }, FILES, text), FILES)
+})
+
 test('what was red is told with its errors', () => {
   const failure = { file: 'a.test.ts', name: 'it works', text: 'Error: no\n  at b' }
   assert.equal(

@@ -9,8 +9,9 @@ import path from 'node:path'
  * one that all programs have from their agent, for the next run, and would find there the keys of whoever has started
  * the agent.
  *
- * A lease on a file makes whoever opens it wait, for 45 s by default. A program with its agent's user may have one on
- * every file of the agent that it sees, also where it may not write, and all that start with those would wait.
+ * A lease on a file makes whoever opens it wait, for 45 s by default, and so does a delegation. A program with its
+ * agent's user may have one on every file of the agent that it sees, also where it may not write, and all that start
+ * with those would wait.
  */
 export function writeFilter(folder: string): string | undefined {
   if (!FILTERED.includes(process.arch)) return undefined
@@ -40,6 +41,8 @@ const KINDS = [
 const X32 = 0x40000000
 /** What fcntl is asked for (<linux/fcntl.h>). */
 const SET_LEASE = 1024
+/** Linux 6.19. */
+const SET_DELEGATION = 1040
 
 // <linux/bpf_common.h>, <linux/seccomp.h>
 const [LOAD, IF_EQUAL, IF_GREATER, IF_AT_LEAST, RETURN] = [0x20, 0x15, 0x25, 0x35, 0x06]
@@ -69,7 +72,8 @@ const STEPS: Step[] = [
   // None of these kinds.
   { label: `kind ${KINDS.length}`, code: RETURN, value: REFUSE },
   { label: 'lease', code: LOAD, value: ARGUMENT_AT },
-  { code: IF_EQUAL, value: SET_LEASE, ifTrue: 'refuse', ifFalse: 'allow' },
+  { code: IF_EQUAL, value: SET_LEASE, ifTrue: 'refuse' },
+  { code: IF_EQUAL, value: SET_DELEGATION, ifTrue: 'refuse', ifFalse: 'allow' },
   { label: 'refuse', code: RETURN, value: REFUSE },
   { label: 'allow', code: RETURN, value: ALLOW },
 ]

@@ -27,7 +27,7 @@ async function assertRefused(t: TestContext, isolation: HostIsolation): Promise<
   assert.deepEqual(said, { add_key: EPERM, request_key: EPERM, keyctl: EPERM, getppid: 'done' })
   assert.notEqual(x32, 'done')
   const leases = await answersTo(t, 'asks-for-leases.mjs', isolation)
-  assert.deepEqual(leases, { take: EPERM, give: EPERM, look: 'done', flags: 'done' })
+  assert.deepEqual(leases, { take: EPERM, give: EPERM, delegate: EPERM, look: 'done', flags: 'done' })
 }
 
 const ofRoot = NEEDS_ROOT || NEEDS_PERL

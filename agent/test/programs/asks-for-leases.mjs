@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-// F_SETLEASE with F_WRLCK, F_SETLEASE with F_UNLCK, F_GETLEASE and F_GETFL.
+// F_SETLEASE with F_WRLCK and with F_UNLCK, F_SETDELEG, which most kernels do not know, F_GETLEASE and F_GETFL.
 const PERL = `
   open(my $file, "<", $ARGV[0]) or die $!;
   sub told { my ($call, $answer) = @_; print "$call ", ($answer ? "done" : $! + 0), "\\n"; }
   told("take", fcntl($file, 1024, 1));
   told("give", fcntl($file, 1024, 2));
+  told("delegate", fcntl($file, 1040, 0));
   told("look", fcntl($file, 1025, 0));
   told("flags", fcntl($file, 3, 0));
 `

@@ -91,7 +91,11 @@ async function lockOnFullDisk(home: string, options: Parameters<typeof lockState
 /** What is still to be removed may have its room. */
 async function holdReserve(home: string, workspaces: FormerWorkspaces, made: Made): Promise<void> {
   if (await takeReserve(home)) return
-  const held = workspaces.removed().then((isRemoved) => isRemoved && takeReserve(home))
+  // The checks of the disk say what is wrong with it.
+  const held = workspaces
+    .removed()
+    .then((isRemoved) => isRemoved && takeReserve(home))
+    .catch(() => false)
   const undo = async () => {
     await workspaces.close()
     await held

@@ -22,7 +22,10 @@ export class FormerWorkspaces {
   readonly #closing = new AbortController()
   /** Names that were set aside by this agent. */
   readonly #known = new Set<string>()
+  /** Of those what could not be removed: tried once more, as there may be more room by then. */
+  readonly #stayed = new Set<string>()
   readonly #queue: string[] = []
+  #isLater = false
   #removing: Promise<void> | undefined
 
   /** `onStay` hears of what cannot be removed, as a folder in it belongs to somebody else: it is in nobody's way. */
@@ -34,10 +37,11 @@ export class FormerWorkspaces {
   /** Everything but these names is removed from now on. A later call adds what an earlier one was to spare. */
   async setAside(except: readonly string[] = []): Promise<void> {
     await fs.mkdir(this.#root, { recursive: true, mode: 0o700 })
-    const isFirst = this.#known.size === 0
     const names = (await fs.readdir(this.#root)).filter((name) => !except.includes(name) && !this.#known.has(name))
     // Later such a folder is one in which something is being removed.
-    const found = isFirst ? names : names.filter((name) => !name.startsWith(ASIDE))
+    const isFormer = (name: string) => !this.#isLater || !name.startsWith(ASIDE) || this.#stayed.delete(name)
+    const found = names.filter(isFormer)
+    this.#isLater = true
     const aside = await Promise.all(found.map((name) => this.#moveAside(name)))
     for (const name of aside) this.#known.add(name)
     this.#queue.push(...aside)
@@ -87,7 +91,10 @@ export class FormerWorkspaces {
       try {
         await removeTree(folder, { atOnce: AT_ONCE, signal })
       } catch (error) {
-        if (!signal.aborted) this.#onStay(folder, error)
+        if (signal.aborted) continue
+        this.#known.delete(name)
+        this.#stayed.add(name)
+        this.#onStay(folder, error)
       }
       probe('workspace.removed', { folder })
     }

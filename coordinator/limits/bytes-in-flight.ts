@@ -40,9 +40,9 @@ export interface Known {
    */
   countFor(this: void, orgId: string): void
   /**
-   * It only waits for others of its org, and may lose its place: when all together have too much, the one that came
-   * last of the org with the most is told, to within a ninth. Its bytes are given back before `giveUp` is called, which
-   * has to let go of them. Returns what ends the wait.
+   * It only waits for others of its org, and may lose its place: when all together have too much, the one that has
+   * begun to wait last of the org with the most is told, to within a ninth. Its bytes are given back before `giveUp` is
+   * called, which has to let go of them. Returns what ends the wait.
    */
   wait(this: void, giveUp: () => void): () => void
 }

@@ -82,6 +82,21 @@ test('what an earlier look spared goes with the rest, and a removal under way is
   assert.deepEqual([readdirSync(root), stayed], [[], []])
 })
 
+test('what could not be removed is tried once more by the second look, when there may be room', async (t) => {
+  const { root, aNext, stayed } = left(t, { '1': 2 })
+  const full = Object.assign(new Error('no room'), { code: 'ENOSPC' })
+  const makesNone = t.mock.method(fs, 'mkdtemp', () => Promise.reject(full))
+  const former = aNext()
+  await former.setAside()
+  assert.equal(await former.removed(), true)
+  assert.deepEqual(stayed, [path.join(root, readdirSync(root)[0]!), full])
+  makesNone.mock.restore()
+  await former.setAside()
+  assert.equal(await former.removed(), true)
+  assert.deepEqual(readdirSync(root), [])
+  assert.equal(stayed.length, 2)
+})
+
 test('a stop ends a removal in its midst, and the next agent goes on with it', async (t) => {
   const { root, aNext, stayed, filesLeft } = left(t, { '1': 200, '2': 200 })
   const unlinks = holdUnlinks(t, '/left-')

@@ -8,7 +8,7 @@ import type { Located } from './located.ts'
  */
 export function becomeOwner({ settingsFile, home }: { home: string } & Pick<Located, 'settingsFile'>) {
   if (process.geteuid?.() !== 0) return undefined
-  // Who owns the settings says which folder it is.
+  // The owner of the settings says which folder it is.
   const owner = [settingsFile, home].map(ownerOf).find((found) => found !== undefined && found.uid !== 0)
   if (!owner) return undefined
   process.setgroups?.([owner.gid])

@@ -3,7 +3,7 @@ export interface Fifo<T> {
   readonly length: number
   push(item: T): void
   shift(): T | undefined
-  /** Is cheap for one of the last. False: it is not there. */
+  /** Its cost is the number of items behind it. False: it is not there. */
   remove(item: T): boolean
 }
 

@@ -29,7 +29,7 @@ export interface QueueOptions<I> {
 /** What waits for its commit. Orgs take turns; items of one org and key keep the order in which they came. */
 export interface Queue<I, O> {
   add(one: Waiting<I, O>): void
-  /** Is cheap for one that came late. False: it does not wait any more. */
+  /** Its cost is the number of those that came later. False: it does not wait any more. */
   remove(one: Waiting<I, O>): boolean
   isEmpty(): boolean
   /**

@@ -78,7 +78,7 @@ export class FormerWorkspaces {
       // Such as a mount. The removal says so.
       return name
     }
-    // Whoever gets the number of its user next must not get into it. What is no folder needs no more.
+    // The next user with that number must not get into it. What is no folder needs no more.
     await takeFromUser(folder).catch(() => {})
     return target
   }

@@ -47,7 +47,7 @@ test('what only keeps the process does not count as work in flight', async (t) =
   host.send({ t: 'kept', count: 1 })
   await host.nextOp()
   host.send({ t: 'kept', count: 2 })
-  // That the first of two was given goes before what follows.
+  // The journal hears that the first of two was given before it hears what follows.
   assert.deepEqual([(await host.nextOp()).op, (await host.nextOp()).op], ['deliver', 'close'])
   host.send({ t: 'kept', count: 4 })
   await host.next('park')

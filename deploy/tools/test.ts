@@ -1,7 +1,7 @@
 // `npm test` runs the test files of its tier, `npm test -- cancel` those with `cancel` in their path; `npm run
-// test:storm` runs the storms, with `--minutes 12` in about that time. With `--again` up to three red files are
-// executed once more, alone, and named when that is green. One PostgreSQL serves them all; what they leave running is a
-// failure.
+// test:storm` runs the storms: with `--minutes 12` those that play rounds play for about so long, and `--shard 2/3` is
+// the second third of them. With `--again` up to three red files are executed once more, alone, and named when that is
+// green. One PostgreSQL serves them all; what they leave running is a failure.
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -18,14 +18,15 @@ import { listOf, type Notes, PROCESSES, readNotes } from './file-seconds.ts'
 import { endLeftovers, leftovers, unsupported } from './leftovers.ts'
 import { packagedCli } from './packaged-cli.ts'
 import { PROJECT, sourceFiles } from './source-files.ts'
+import { readShard, shardOf } from './shards.ts'
 import { inProcesses, pathsOf } from './test-groups.ts'
 import { notFound, testFiles, type Tier, TIERS } from './tiers.ts'
 
 /**
- * Files that run at once. The smallest machine that we test on has two cores; many files wait for a clock, and storms
- * do so most of the time.
+ * Files that run at once. The smallest machine that we test on has two cores, and many files wait for a clock; with
+ * four storms at once 18 processes wait for a core.
  */
-const LANES: Record<Tier, number> = { test: 3, storm: 4 }
+const LANES = 3
 const REPORTER = path.join(import.meta.dirname, 'file-seconds.ts')
 const WHOLE_FILE = path.join(import.meta.dirname, 'whole-file.mjs')
 /** Kept from run to run, and removed by `npm ci`. */
@@ -65,7 +66,7 @@ interface Run {
   readonly isAgain: boolean
 }
 
-/** Average duration of a file without rounds, where four run at once on two cores (measured: 10 to 290 s). */
+/** Average duration of a file without rounds, where three run at once on two cores (measured: 10 to 290 s). */
 const STEADY_MS = 55_000
 const LEAST_BUDGET_MS = 20_000
 
@@ -87,7 +88,7 @@ async function fastLoading(folder: string): Promise<NodeJS.ProcessEnv> {
 /** Storms that play rounds share the time that those without rounds leave. */
 function settingsOf({ tier, files, minutes }: Run): NodeJS.ProcessEnv {
   const playing = files.filter((file) => textOf(file).includes('rounds({')).length
-  const rest = (minutes ?? 0) * 60_000 * LANES[tier] - (files.length - playing) * STEADY_MS
+  const rest = (minutes ?? 0) * 60_000 * LANES - (files.length - playing) * STEADY_MS
   const budgetMs = minutes === undefined ? undefined : Math.max(LEAST_BUDGET_MS, Math.ceil(rest / Math.max(1, playing)))
   // Programs of tests read and write files of root.
   const users = { WINDLASS_AGENT_RUN_UIDS: 'off' }
@@ -113,7 +114,7 @@ function runFiles({ tier, files }: Run, env: NodeJS.ProcessEnv, stop: AbortSigna
     '--import',
     pathToFileURL(WHOLE_FILE).href,
     '--test',
-    `--test-concurrency=${LANES[tier]}`,
+    `--test-concurrency=${LANES}`,
     `--test-timeout=${2 * FILE_DEADLINE_MS[tier]}`,
     ...(name ? [`--test-name-pattern=^${name.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')}$`] : []),
     '--test-reporter=spec',
@@ -226,6 +227,7 @@ function readRun(args: string[]): Run | string {
     options: {
       tier: { type: 'string', default: TIERS[0] },
       minutes: { type: 'string' },
+      shard: { type: 'string', default: '1/1' },
       again: { type: 'boolean', default: false },
     },
   })
@@ -235,8 +237,13 @@ function readRun(args: string[]): Run | string {
   if (minutes !== undefined && !(minutes > 0 && minutes <= 600))
     return `--minutes is a number above 0 and up to 600, not ${values.minutes}`
   if (minutes !== undefined && tier !== 'storm') return '--minutes is for storms: npm run test:storm -- --minutes 12'
-  const files = testFiles(tier, positionals)
-  return files.length === 0 ? notFound(tier, positionals) : { tier, files, minutes, isAgain: values.again }
+  const shard = readShard(values.shard)
+  if (!shard) return `--shard is the number of a part and how many there are, as in 2/3, not ${values.shard}`
+  const all = testFiles(tier, positionals)
+  if (all.length === 0) return notFound(tier, positionals)
+  const files = shardOf(all, shard)
+  if (files.length === 0) return `There are only ${all.length} test files, so part ${values.shard} has none of them`
+  return { tier, files, minutes, isAgain: values.again }
 }
 
 async function main(args: string[]): Promise<number> {

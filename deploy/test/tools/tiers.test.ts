@@ -53,6 +53,11 @@ test('a budget is for storms, and is a number', () => {
   )
 })
 
+test('a part is one that there is, and has files', () => {
+  assert.match(node([RUNNER, '--shard', '4/3']).stderr, /--shard is the number of a part .*, as in 2\/3, not 4\/3/)
+  assert.match(node([RUNNER, '--shard', '2/3', 'did-you-mean']).stderr, /only 1 test files, so part 2\/3 has none/)
+})
+
 test('seconds and failures of each file are noted, also of one that cannot be loaded', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'windlass-seconds-'))
   try {

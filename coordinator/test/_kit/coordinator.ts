@@ -98,7 +98,8 @@ export async function aCoordinatorOfItsOwn(
     async stop() {
       await Promise.all([first, ...others].map((one) => one.stop()))
       await database.close()
-      await rm(home, { recursive: true, force: true })
+      // A process that packs the agent is killed by then, and not yet gone.
+      await rm(home, { recursive: true, force: true, maxRetries: 5 })
     },
   }
 }

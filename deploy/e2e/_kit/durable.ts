@@ -44,8 +44,8 @@ export interface Durable {
 /** So short that what they end is over many times within a test, so long that a busy machine does not end it by itself. */
 export const SHORT = {
   WINDLASS_HEARTBEAT_MS: '500',
-  WINDLASS_FENCE_MS: '3000',
-  WINDLASS_LEASE_MS: '4500',
+  WINDLASS_FENCE_MS: '5000',
+  WINDLASS_LEASE_MS: '7000',
   WINDLASS_AMNESTY_MS: '1000',
   WINDLASS_OFFER_MS: '3000',
   WINDLASS_SWEEP_MS: '300',

@@ -107,7 +107,7 @@ async function secondAgent({ client, access, home }: Instance): Promise<Part> {
 
 test(
   'whatever is killed, every run that was answered ends exactly once and its log is whole',
-  { timeout: 150_000 },
+  { timeout: 300_000 },
   async (t) => {
     const random = randomOf(seed)
     const folder = join(temp.home, 'diaries')
@@ -175,7 +175,7 @@ function triggered(ask: Ask): Promise<string> {
   return until(
     `an answer to a trigger of ${ask.workflow}`,
     () => patiently(async () => (await instance.client.runs.trigger(ask)).run.id),
-    { ms: 30_000 },
+    { ms: 60_000 },
   )
 }
 

@@ -9,7 +9,10 @@ import { ended, get, hasSaid, textsOf, wholeLog } from '../_kit/runs.ts'
 import { notesOf } from '../_kit/story.ts'
 import { until } from '../_kit/until.ts'
 
-const durable = durableInstance()
+/** Nobody is lost here that does not come back: a coordinator that starts slowly on a busy machine costs no attempt. */
+const PATIENT = { WINDLASS_FENCE_MS: '60000', WINDLASS_LEASE_MS: '70000' }
+
+const durable = durableInstance({ env: PATIENT })
 const { folder, client } = durable
 
 const QUESTIONS = 4

@@ -179,7 +179,7 @@ test('the time from its creation on ends a run that nobody takes, or that nobody
 
   const pool = 'wall-left'
   const agent = await durable.join({ name: pool, pool, env: ALWAYS_REPLAY })
-  await durable.interpreter({ slug: pool, pool, timeout: { wall: '5s' } })
+  await durable.interpreter({ slug: pool, pool, timeout: { wall: '20s' } })
   const id = await begin(durable, pool, ast.ask('left'))
   await isNow(client(), id, 'awaiting_input')
   await isEvicted(durable, id)

@@ -19,7 +19,7 @@ const SLOTS = 50
 const BUSY = 25
 const QUEUED = 500
 /** So long does a run execute. */
-const TAKES_MS = [500, 2000] as const
+const TAKES_MS = [1500, 4500] as const
 const CLIENTS = 16
 const SETTINGS = {
   WINDLASS_OFFER_MS: '600',

@@ -126,7 +126,8 @@ class SpoolUpload implements Upload {
       const { lines, next } = await spool.read(at)
       if (!goesOn()) return
       const batches = lines.filter((line) => line.kind === 'batch')
-      await this.#sendFrame(batches.flatMap((line) => this.#unsentOf(line, isMeant)))
+      const isOf = (held: Held) => isMeant(held) && held.fromSegment <= at.segment
+      await this.#sendFrame(batches.flatMap((line) => this.#unsentOf(line, isOf)))
       if (!goesOn()) return
       at = next
       onPiece?.(at)

@@ -146,11 +146,15 @@ function cancel(deps: { agentRuns: AgentRuns; parking: Parking }, orders: readon
   }
 }
 
-function resumeFrom(deps: Needs<typeof acknowledge | typeof setBack>, seqs: readonly Seq[]): void {
+function resumeFrom(deps: Needs<typeof acknowledge | typeof giveUp> & { log: Log }, seqs: readonly Seq[]): void {
   for (const each of seqs) {
     const held = deps.spool.find(each.run, each.epoch)
+    // What was never sent from here was said by a later state of this machine, which was set back since, or lost its
+    // last writes.
     if (held && each.seq > held.everSent) {
-      setBack(deps, held, each.seq)
+      const { run, epoch, everSent } = held
+      deps.log.error('spool.set-back', { run, epoch, coordinatorHas: each.seq, sent: everSent })
+      giveUp(deps, held, { seq: each.seq, why: 'setBack' })
       continue
     }
     if (held) held.sent = each.seq
@@ -158,21 +162,22 @@ function resumeFrom(deps: Needs<typeof acknowledge | typeof setBack>, seqs: read
   }
 }
 
+type GiveUpNeeds = { spool: Pick<Spool, 'setBack' | 'append'>; agentRuns: AgentRuns }
+
 /**
- * What was never sent from here was said by a later state of this machine, which was set back since or lost its last
- * writes. A program that goes on from here would tell another story under the same numbers.
+ * What the coordinator has and what was written here are no longer one story. A program that goes on from here would
+ * tell another one under the same numbers.
  */
-function setBack(
-  { spool, agentRuns, log }: { spool: Spool; agentRuns: AgentRuns; log: Log },
-  { run, epoch, everSent }: Held,
-  seq: number,
+function giveUp(
+  { spool, agentRuns }: GiveUpNeeds,
+  { run, epoch, isEnded }: Held,
+  { seq, why }: { seq: number; why: 'setBack' | 'incomplete' },
 ): void {
-  log.error('spool.set-back', { run, epoch, coordinatorHas: seq, sent: everSent })
   spool.setBack(run, epoch, seq)
   const agentRun = agentRuns.find(run, epoch)
   // Its end is said when nothing of it is left.
-  if (agentRun) return agentRun.end('setBack')
-  const ending = { how: 'lost' as const, reason: LOST_REASONS.setBack }
+  if (agentRun && !isEnded) return agentRun.end(why)
+  const ending = { how: 'lost' as const, reason: LOST_REASONS[why] }
   void spool.append(run, epoch, [['end', Date.now(), ending, 0]])
 }
 
@@ -206,10 +211,14 @@ function wake(deps: { agentRuns: AgentRuns; parking: Parking }, wakes: readonly 
   }
 }
 
-/** Entries that were acknowledged are gone here. A coordinator that lacks them was set back, and its run has to begin anew. */
-export function giveUpGap(deps: Needs<typeof dropStale>, { run, epoch, sent, acked }: Held): void {
+/**
+ * The next entries are gone here: their part of the disk is damaged, or they were acknowledged by a coordinator that has
+ * lost them since.
+ */
+export function giveUpGap(deps: GiveUpNeeds & { log: Log }, held: Held): void {
+  const { run, epoch, sent, acked } = held
   deps.log.error('spool.gap', { run, epoch, coordinatorHas: sent, acknowledged: acked })
-  dropStale(deps, [[run, epoch]])
+  giveUp(deps, held, { seq: sent, why: 'incomplete' })
 }
 
 function leaseOf({

@@ -3,7 +3,7 @@ import type { CancelOrder, Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import type { RunningProgram } from './program/program.ts'
 
 /** Why this agent ends a program: another has the run, the lease ran out, the runner was revoked, the agent stops. */
-export type Fate = 'stale' | 'fenced' | 'revoked' | 'shutdown' | 'setBack'
+export type Fate = 'stale' | 'fenced' | 'revoked' | 'shutdown' | 'setBack' | 'incomplete'
 
 /** What the coordinator said to our `accept`; `unknown` when it did not say anything in time. */
 export type Verdict = 'ours' | 'refused' | 'unknown'

@@ -8,6 +8,7 @@ export const LOST_REASONS = {
   shutdown: 'the agent was stopped',
   killed: 'the agent was killed',
   setBack: 'the machine of the agent was set back, or has lost what the agent had written down',
+  incomplete: 'a part of what the agent had written down is missing: on its disk, or in the database',
   unconfirmed: 'the coordinator did not confirm in time that the run is ours',
 } as const
 
@@ -18,6 +19,7 @@ const WHAT: ReadonlyMap<string, Loss['what']> = new Map([
   [LOST_REASONS.shutdown, 'operator'],
   [LOST_REASONS.killed, 'daemon'],
   [LOST_REASONS.setBack, 'host'],
+  [LOST_REASONS.incomplete, 'host'],
 ])
 
 /** How an agent begins that found the program of a killed one and could not go on with it; the cause follows. */

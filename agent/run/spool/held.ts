@@ -6,6 +6,8 @@ import type { Position } from './position.ts'
 export interface Held {
   readonly run: string
   readonly epoch: number
+  /** Its entries stand in this file of the spool and in later ones: those in earlier ones are of another story. */
+  readonly fromSegment: number
   /** Entries as JSON texts that wait for the next write. */
   gathered: string[]
   /** The last entry that stands in the files. */
@@ -16,7 +18,7 @@ export interface Held {
   everSent: number
   acked: number
   isEnded: boolean
-  /** The coordinator had more entries than were ever written here; nothing but the end follows these. */
+  /** What was written here and what the coordinator has do not fit together; nothing but the end follows these. */
   isSetBack: boolean
   /** What was left out since the last entry. */
   gap: Gap | undefined
@@ -50,11 +52,12 @@ export interface FrameMark {
   isParked: boolean
 }
 
-export function newHeld(run: string, epoch: number): Held {
+export function newHeld(run: string, epoch: number, fromSegment = 0): Held {
   const counts = { written: 0, sent: 0, everSent: 0, acked: 0, backlog: 0 }
   return {
     run,
     epoch,
+    fromSegment,
     ...counts,
     gathered: [],
     isEnded: false,
@@ -65,6 +68,12 @@ export function newHeld(run: string, epoch: number): Held {
     marks: [],
     parts: [],
   }
+}
+
+/** Set back to `seq` entries; its end will stand in that file of the spool or in a later one. */
+export function heldFrom(run: string, epoch: number, { seq, segment }: { seq: number; segment: number }): Held {
+  const counts = { written: seq, sent: seq, everSent: seq, acked: seq }
+  return { ...newHeld(run, epoch, segment), ...counts, isSetBack: true }
 }
 
 export function keyOf(run: string, epoch: number): string {

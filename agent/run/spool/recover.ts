@@ -36,7 +36,7 @@ function replay(line: SpoolLine, segment: number, known: Map<string, Held>): voi
     known.delete(key)
     return
   }
-  const held = known.get(key) ?? newHeld(line.run, line.epoch)
+  const held = known.get(key) ?? newHeld(line.run, line.epoch, segment)
   known.set(key, held)
   if (line.kind === 'mark') {
     held.mark = line.mark

@@ -16,6 +16,8 @@ export interface Chunk {
 export interface Segments {
   /** Writes whole lines and answers where they begin. Throws, with nothing written, when the disk refuses. */
   append(lines: string): Position
+  /** What is written from now on does not stand in the same file as what is there. Answers the number of its file. */
+  turnOver(): number
   end(): Position
   oldest(): Position
   /** Lines from a position on, some at a time. */
@@ -32,6 +34,7 @@ export function openSegments(folder: string, head: () => string): Segments {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const sizes = new Map(existing(folder).map((segment) => [segment, statSync(fileOf(folder, segment)).size]))
   let current = Math.max(0, ...sizes.keys())
+  let least = 0
   let fd: number | undefined
 
   const begin = () => {
@@ -53,10 +56,14 @@ export function openSegments(folder: string, head: () => string): Segments {
   return {
     append(lines) {
       // What is there after a restart may end in a torn line: a new life begins with a new file.
-      const file = fd === undefined || sizeNow() >= SEGMENT_BYTES ? begin() : fd
+      const file = fd === undefined || sizeNow() >= SEGMENT_BYTES || current < least ? begin() : fd
       const position = { segment: current, offset: sizeNow() }
       sizes.set(current, writeAll(file, lines, position.offset))
       return position
+    },
+    turnOver() {
+      least = current + 1
+      return least
     },
     end: () => ({ segment: current, offset: sizeNow() }),
     oldest: () => ({ segment: Math.min(current, ...sizes.keys()), offset: 0 }),

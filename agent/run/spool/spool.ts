@@ -4,7 +4,8 @@ import type { Entry, Placement } from '@windlass/shared/wire/agent.ts'
 import { FlushTimer } from './flush-timer.ts'
 import { gapEntry, isLog, widened } from './gap.ts'
 import { byClockOf, gapOf, gatheredOf, headOf, marked, nextMarkOf, type Gathered } from './held-lines.ts'
-import { addWritten, keyOf, newHeld, placementOf, takeAcked, type FrameMark, type Held, type Written } from './held.ts'
+import { addWritten, heldFrom, keyOf, newHeld, placementOf, takeAcked } from './held.ts'
+import type { FrameMark, Held, Written } from './held.ts'
 import { forgetLine, openLine } from './line.ts'
 import { NeededFiles } from './needed-files.ts'
 import { recoverSpool } from './recover.ts'
@@ -239,8 +240,7 @@ class SpoolInFiles implements Spool {
     if (!held) return
     this.#forget(held)
     this.#forgotten += openLine(run, epoch, seq + 1, false)
-    const after = { ...newHeld(run, epoch), written: seq, sent: seq, everSent: seq, acked: seq, isSetBack: true }
-    this.#known.set(keyOf(run, epoch), after)
+    this.#known.set(keyOf(run, epoch), heldFrom(run, epoch, { seq, segment: this.#segments.turnOver() }))
   }
 
   #forget(held: Held): void {

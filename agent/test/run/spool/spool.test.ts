@@ -173,3 +173,36 @@ spoolTest('entries of a placement that is over go nowhere', async (folder) => {
   assert.deepEqual(spool.holds(), [])
   spool.close()
 })
+
+spoolTest(
+  'what was said before a set-back is not mixed with the end, in this process and in the next',
+  async (folder) => {
+    const spool = await aSpool(folder)
+    spool.open([
+      ['run_a', 1],
+      ['run_b', 1],
+    ])
+    // Both stand in one file, and the other one keeps it: its entries were never acknowledged.
+    void spool.append('run_a', 1, numbers(1, 10).map(anEntry))
+    void spool.append('run_b', 1, [anEntry('1')])
+    spool.flush()
+    // The coordinator has eight, of which these were never sent from here.
+    spool.setBack('run_a', 1, 8)
+    void spool.append('run_a', 1, [END])
+    spool.flush()
+    const had = numbers(1, 8).map(anEntry)
+    const comesFrom = async (some: typeof spool) => {
+      const receiver = aReceiver(some)
+      receiver.got.set('run_a/1', [...had])
+      receiver.connect()
+      await until('all has come', () => receiver.got.get('run_b/1') && receiver.got.get('run_a/1')!.length > 8)
+      assert.deepEqual(receiver.got.get('run_a/1'), [...had, END])
+      assert.equal(receiver.gaps, 0)
+    }
+    await comesFrom(spool)
+    spool.close()
+    const next = await aSpool(folder)
+    await comesFrom(next)
+    next.close()
+  },
+)

@@ -5,8 +5,9 @@ import type { HostProcess } from './host-process.ts'
 export interface Sweeper {
   /** A program can lie about having started others: such descendants are found by their marker. */
   later(): void
-  /** Something of this one could not be killed. */
+  /** Something of this one could not be killed yet. */
   survived(host: HostProcess): void
+  /** Those that the machine does not let go. */
   survivors(): number
   /** A last look; then no more. */
   close(): Promise<void>
@@ -21,9 +22,15 @@ interface SweeperOptions {
 }
 
 const FORGOTTEN_MS = 10_000
+/**
+ * Of a process that has millions of mappings, files or watches the kernel is busy for up to half a minute: that is no
+ * fault of the machine. Each try takes 5 s, and they are 10 s apart.
+ */
+const TRIES = 3
 
 export function createSweeper({ markerPrefix, isKnown, onEnd, log }: SweeperOptions): Sweeper {
-  const survivors = new Set<HostProcess>()
+  /** How often each was to be ended in vain. */
+  const survivors = new Map<HostProcess, number>()
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
@@ -33,7 +40,7 @@ export function createSweeper({ markerPrefix, isKnown, onEnd, log }: SweeperOpti
       timer = undefined
       const unseen = (error: unknown) => log('program.unswept', { error })
       void sweep().catch(unseen)
-      for (const host of survivors) void tryAgain(host).catch(unseen)
+      for (const host of survivors.keys()) void tryAgain(host).catch(unseen)
     }, FORGOTTEN_MS)
     timer.unref()
   }
@@ -44,18 +51,22 @@ export function createSweeper({ markerPrefix, isKnown, onEnd, log }: SweeperOpti
   }
 
   async function tryAgain(host: HostProcess): Promise<void> {
-    if (!(await host.enclosure.end(host.pid))) return later()
+    if (!(await host.enclosure.end(host.pid))) return note(host)
     survivors.delete(host)
     onEnd(host)
   }
 
+  function note(host: HostProcess): void {
+    const tries = (survivors.get(host) ?? 0) + 1
+    survivors.set(host, tries)
+    log('program.survived', { pid: host.pid, tries })
+    later()
+  }
+
   return {
     later,
-    survived(host) {
-      survivors.add(host)
-      log('program.survived', { pid: host.pid })
-    },
-    survivors: () => survivors.size,
+    survived: note,
+    survivors: () => [...survivors.values()].filter((tries) => tries >= TRIES).length,
     async close() {
       isClosed = true
       clearTimeout(timer)

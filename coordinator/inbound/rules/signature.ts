@@ -51,6 +51,8 @@ export const NO_SECRET = 'No secret is set here yet.'
 const TOLERANCE_MS = 300_000
 /** How long a signature of a time is known, at least. */
 const LEAST_TTL_MS = 600_000
+/** Its age is judged when a delivery begins. The body of a copy may take a minute, and its turn 20 s. */
+const LATE_MS = 120_000
 /** One without a time serves for ever. It is known as long as ids are: providers send again for some days. */
 export const ID_TTL_MS = 7 * 86_400_000
 
@@ -212,7 +214,7 @@ function signed({ keys, algorithm = 'sha256', before = '', after = '', wanted, .
 /** Undefined: another delivery may have the same signature. */
 function ttlOf({ onceWithinMs, hasId = false }: Pick<Signing, 'onceWithinMs' | 'hasId'>): number | undefined {
   // A signature serves before and after its time, as long each.
-  if (onceWithinMs !== undefined) return Math.max(LEAST_TTL_MS, 2 * onceWithinMs)
+  if (onceWithinMs !== undefined) return Math.max(LEAST_TTL_MS, 2 * onceWithinMs) + LATE_MS
   return hasId ? ID_TTL_MS : undefined
 }
 

@@ -1,12 +1,6 @@
-import { isLoopbackHost } from '@windlass/shared/loopback.ts'
+import { isReadable } from '@windlass/shared/loopback.ts'
 import type { AgentConfig } from './config.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
-
-/** Whether what is said to the coordinator can be read on the way. */
-export function isReadable(url: string): boolean {
-  const { protocol, hostname } = new URL(url)
-  return protocol === 'http:' && !isLoopbackHost(hostname)
-}
 
 /** Throws when tokens and secrets would travel in the clear and plain http is not allowed. */
 export function assertPrivate({ url, allowHttp }: Pick<AgentConfig, 'url' | 'allowHttp'>): void {

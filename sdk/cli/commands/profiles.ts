@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { isReadable } from '@windlass/shared/loopback.ts'
 import { ApiError, createClient } from '../../client/index.ts'
 import type { Client } from '../../client/index.ts'
 import { checkedUrl } from '../checked-url.ts'
@@ -107,6 +108,7 @@ function addAdd(group: Command): void {
 async function wanted({ flags }: Session, name: string, saved: Profile | undefined): Promise<Profile> {
   const url = flags.url === undefined ? saved?.url : checkedUrl(flags.url)
   if (url === undefined) throw new Failure('The address is missing.', `windlass profiles add ${name} --url https://…`)
+  if (isReadable(url)) note(`${url} is plain http to another machine: what is sent there can be read on the way.`)
   const old = saved?.url === url ? saved : undefined
   const isBare = flags.apiKey === undefined && flags.session === undefined && old?.apiKey === undefined
   const apiKey = await credential('API key', flags.apiKey ?? (isBare ? '-' : undefined))

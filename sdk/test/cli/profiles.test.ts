@@ -53,6 +53,18 @@ test('a key that the service refuses, or that is of another org, is not kept', a
   assert.equal((await runCli(['profiles', 'list', '--json'], { cwd, env })).stdout, '{"profiles":[]}\n')
 })
 
+test('an address whose way can be read is taken with a warning', async (t) => {
+  const { cwd, env, url } = await setting(t)
+  const said = async (address: string) => {
+    const { stderr } = await runCli(['profiles', 'add', 'x', '--url', address, '--api-key', KEY], { cwd, env })
+    return stderr
+  }
+  // Nobody has this name: the warning stands before the key is sent.
+  assert.match(await said('http://windlass.invalid'), /plain http to another machine/)
+  assert.doesNotMatch(await said('https://windlass.invalid'), /plain http/)
+  assert.doesNotMatch(await said(url), /plain http/)
+})
+
 test('a profile that somebody else keeps meanwhile is not lost', async (t) => {
   const { cwd, env } = await setting(t)
   const me = { credential: { kind: 'key', id: 'key_1', name: 'Ada', role: 'admin', scopes: [] }, org }

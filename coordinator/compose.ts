@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 import type { Database } from './db/client.ts'
 import { openCluster } from './db/cluster.ts'
 import { openLanes } from './db/lanes.ts'
+import { openReach } from './db/reach.ts'
 import { giveBack } from './dispatch/claim.ts'
 import { createDispatchers } from './dispatch/dispatcher.ts'
 import { createDownloads } from './downloads/downloads.ts'
@@ -88,6 +89,8 @@ async function openStores(config: Config, database: Database, log: Log) {
     /** Before the keys of run tokens are made: a new epoch forgets those that are there. */
     cluster: await openCluster(db, log),
     lanes,
+    /** Whether agents can be served. */
+    reach: openReach({ url, log, beats: lanes.beats }),
     ...(await openStored(config, log)),
     ...limits,
     closeLimits,
@@ -223,7 +226,7 @@ function listenerOf({
 }
 
 async function close(services: Services, database: Database): Promise<void> {
-  const { polls, sockets, downloads, packages, bell, log, builder, judge, closeLimits, lanes } = services
+  const { polls, sockets, downloads, packages, bell, log, builder, judge, closeLimits, lanes, reach } = services
   polls.close()
   sockets.close()
   downloads.close()
@@ -231,6 +234,6 @@ async function close(services: Services, database: Database): Promise<void> {
   await bell.close().catch((error: unknown) => log.debug('bell.close', { error }))
   await Promise.all([builder.close(), judge.close()])
   await closeLimits()
-  await Promise.all(Object.values(lanes).map((each) => each.close()))
+  await Promise.all([...Object.values(lanes), reach].map((each) => each.close()))
   await database.close()
 }

@@ -38,7 +38,7 @@ export const Settings = z.strictObject({
     .default('info')
     .meta({ description: 'The least that is logged.' }),
   WINDLASS_DATABASE_CONNECTIONS: z.int().min(4).max(200).default(12).meta({
-    description: 'Connections of one coordinator for reads and changes; runs, jobs, limits and notices have 21 more.',
+    description: 'Connections of one coordinator for reads and changes; runs, jobs, limits and notices have 22 more.',
   }),
   WINDLASS_HEARTBEAT_MS: z
     .int()

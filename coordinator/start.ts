@@ -2,6 +2,7 @@ import { createLog, type Log } from '@windlass/shared/log.ts'
 import { ensureDefaults } from './accounts/bootstrap.ts'
 import { putBulkJobsBack } from './bulk/set-back.ts'
 import { sweepBulkJobs } from './bulk/sweep.ts'
+import type { Verifiers } from './call/access.ts'
 import type { Config } from './config.ts'
 import { openDatabase, openPgPool } from './db/client.ts'
 import { warnOfClock } from './db/clock-difference.ts'
@@ -76,6 +77,7 @@ export async function startCoordinator(
     watchDeadlines(deps, stopping.signal),
     keepPartitionsAhead(deps.db, log, stopping.signal),
     keepStatistics(deps.db, log, stopping.signal),
+    deps.reach.run(stopping.signal),
   ]
   const looks = [() => outgrownBy(deps.db, known), () => restoredSince(deps.db, deps.cluster)]
   const outgrown = watchDatabase(looks, { signal: stopping.signal })
@@ -85,16 +87,7 @@ export async function startCoordinator(
     log,
     host: config.host,
     port: config.port,
-    verify: {
-      knows: (as, token) => (as === 'runner' ? deps.runnerKeys : deps.callers).knows(token),
-      caller: (token) => deps.callers.verify(token),
-      runner: (token) => deps.runnerKeys.verify(token),
-      async program(token) {
-        const program = await deps.runTokens.verify(token)
-        await assertServed(deps, program)
-        return program
-      },
-    },
+    verify: verifiersOf(deps),
   })
   log('coordinator.serving', { host: config.host, port: server.port })
 
@@ -125,6 +118,22 @@ export async function startCoordinator(
     },
   }
 }
+
+/** Who asks, by what is presented. */
+const verifiersOf = (deps: Composed['deps']): Verifiers => ({
+  knows: (as, token) => (as === 'runner' ? deps.runnerKeys : deps.callers).knows(token),
+  caller: (token) => deps.callers.verify(token),
+  // Without the database none of what an agent asks for can be answered, its upgrade included.
+  async runner(token) {
+    deps.reach.assert()
+    return deps.runnerKeys.verify(token)
+  },
+  async program(token) {
+    const program = await deps.runTokens.verify(token)
+    await assertServed(deps, program)
+    return program
+  },
+})
 
 /** What the clock of the database has given while it was ahead is put right once that is. */
 const watchForSetBack = (deps: Composed['deps'], signal: AbortSignal) =>

@@ -47,6 +47,8 @@ interface OfCoordinator {
   'group.committed': { name: string; items: number }
   /** A group commit is tried again: the database was away, or ended it as a deadlock. */
   'group.retried': { name: string; reason: string }
+  /** The coordinator has looked whether the database answers; `isAway`: agents are refused. */
+  'database.looked': { isAway: boolean }
   /** Runs were moved and committed, and everybody who waits for them has been told. */
   'runs.moved': object
   /** An agent was let in by its hello. */

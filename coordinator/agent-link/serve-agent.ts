@@ -15,6 +15,8 @@ import type { Session, SessionNeeds } from './session.ts'
 /** Batches that are handed on in one turn of the event loop; each of them takes some 10 µs. */
 const BATCHES_AT_ONCE = 250
 
+const AWAY = 'the coordinator cannot reach its database; connect again'
+
 /** Longer frames than most agents have wait for those before them. */
 const LONG_CHARS = 16 * 1024
 
@@ -42,7 +44,8 @@ export function serveAgent(deps: SessionNeeds, runner: RunnerIdentity, socket: A
   /** Whether the agent was let in; undefined before its hello. */
   let entered: Promise<boolean> | undefined
   const talk = createTalk(session, failed)
-  const later = readLater(session, take)
+  const taken = (frame: AgentFrame) => unlessAway(session, frame, take)
+  const later = readLater(session, taken)
 
   const close = (code: number, reason: string) => socket.close(code, reason)
   const queue = deps.sockets.frames.open(runner, { read, failed, close })
@@ -58,7 +61,7 @@ export function serveAgent(deps: SessionNeeds, runner: RunnerIdentity, socket: A
   function read(text: string): ReadFrame | undefined {
     if (entered && text.length > LONG_CHARS && !saysEntries(text)) return { weight: 0, pieces: [() => later(text)] }
     const frame = readFrame(text)
-    if (frame && (frame.t === 'hello') === (entered === undefined)) return inPieces(frame, take)
+    if (frame && (frame.t === 'hello') === (entered === undefined)) return inPieces(frame, taken)
     socket.close(POLICY, !frame ? 'not a frame' : entered ? 'hello comes once' : 'hello comes first')
     return undefined
   }
@@ -98,6 +101,21 @@ export function serveAgent(deps: SessionNeeds, runner: RunnerIdentity, socket: A
       if (failedForAll(error)) deps.sockets.connects.giveBack(runner)
       throw error
     }
+  }
+}
+
+/** An agent whose hello or heartbeat waits for a database that is away has no time to lose: it goes elsewhere. */
+async function unlessAway(
+  { deps, socket }: Session,
+  frame: AgentFrame,
+  take: (frame: AgentFrame) => Promise<void>,
+): Promise<void> {
+  if (frame.t !== 'hello' && frame.t !== 'heartbeat') return take(frame)
+  const stop = deps.reach.onAway(() => socket.close(TRY_AGAIN, AWAY))
+  try {
+    await take(frame)
+  } finally {
+    stop()
   }
 }
 

@@ -1,6 +1,7 @@
 import type { CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
+import type { Reach } from '../db/reach.ts'
 import type { takeBackDeclined } from '../dispatch/claim.ts'
 import type { tellWakes } from '../dispatch/wakes.ts'
 import type { Acceptance, Accepted } from '../engine/commit/acceptances.ts'
@@ -39,6 +40,7 @@ export type SessionNeeds = AgentGroups &
   > & {
     /** The epoch of the cluster. */
     cluster: string
+    reach: Pick<Reach, 'onAway'>
   }
 
 /** One connection, as its frames see it. */

@@ -16,6 +16,7 @@ import { workflowFileSchema } from './workflow-schema.ts'
 import { TAKES_NO_WRITES } from '../db/read-only.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
+import type { Reach } from '../db/reach.ts'
 import type { Dispatchers } from '../dispatch/dispatcher.ts'
 import type { Downloads } from '../downloads/downloads.ts'
 import type { DownloadSeats } from '../limits/download-seats.ts'
@@ -60,6 +61,7 @@ type ServiceNeeds = {
   log: Log
   metrics: Metrics
   packages: Packages
+  reach: Pick<Reach, 'assert'>
   sockets: Sockets
 }
 
@@ -73,9 +75,10 @@ export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
   }),
 
   ready: async () => {
-    const looking = deps.db<{ isReadOnly: boolean }[]>`
-      select current_setting('transaction_read_only') = 'on' as is_read_only`
     try {
+      deps.reach.assert()
+      const looking = deps.db<{ isReadOnly: boolean }[]>`
+        select current_setting('transaction_read_only') = 'on' as is_read_only`
       const [row] = await within(READY_MS, looking, 'The database does not answer')
       if (row?.isReadOnly) throw new Fault('UNAVAILABLE', undefined, TAKES_NO_WRITES)
     } catch (error) {

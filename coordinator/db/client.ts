@@ -35,6 +35,7 @@ export interface DatabaseOptions {
   log: Log
   /** Zero: none. */
   statementTimeoutMs?: number
+  connectTimeoutS?: number
 }
 
 /** A statement that the server refused, with its SQLSTATE in `code` and `constraint_name`, `detail` … where it gives them. */
@@ -45,14 +46,15 @@ export const PostgresError = postgres.PostgresError
  * Poolers that refuse start parameters need
  * `ignore_startup_parameters = statement_timeout, lock_timeout, tcp_user_timeout, jit, …`.
  */
-export function openDatabase({ url, max = 10, log, statementTimeoutMs = 30_000 }: DatabaseOptions): Database {
+export function openDatabase(options: DatabaseOptions): Database {
+  const { url, max = 10, log, statementTimeoutMs = 30_000, connectTimeoutS = 10 } = options
   const { address, host } = splitHost(url)
   const sql = postgres(address, {
     ...(host && { host }),
     max,
     // Keys of columns only. `postgres.camel` would rewrite the keys inside users' jsonb too.
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
-    connect_timeout: 10,
+    connect_timeout: connectTimeoutS,
     // Seconds. A server that vanished shows by ten unanswered probes, one a second: the connection that only listens
     // is noticed after 25 s.
     keep_alive: 15,

@@ -9,25 +9,42 @@ export async function aWay(url: string) {
     ? { path: `${folder}/.s.PGSQL.${to.port || '5432'}` }
     : { host: to.hostname, port: Number(to.port || '5432') }
   const open = new Set<[Socket, Socket]>()
+  let isSilent = false
+  const join = ([near, far]: [Socket, Socket]) => near.pipe(far).pipe(near)
   const server = createServer((near) => {
-    const far = connect(target)
-    open.add([near, far])
-    near.pipe(far).pipe(near)
-    for (const socket of [near, far]) socket.on('error', () => socket.destroy())
+    const pair: [Socket, Socket] = [near, connect(target)]
+    open.add(pair)
+    for (const socket of pair) socket.on('error', () => socket.destroy())
+    if (!isSilent) join(pair)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   to.searchParams.delete('host')
   to.hostname = '127.0.0.1'
   to.port = String((server.address() as AddressInfo).port)
+  const vanish = () => {
+    for (const [near, far] of open) {
+      near.unpipe(far)
+      far.unpipe(near)
+    }
+  }
   return {
     url: to.href,
     /** What is open now says nothing any more, and takes nothing. */
-    vanish() {
-      for (const [near, far] of open) {
-        near.unpipe(far)
-        far.unpipe(near)
-      }
+    vanish,
+    /** The same for what is opened from now on, until it comes back: a network that is cut. */
+    fallSilent() {
+      isSilent = true
+      vanish()
+    },
+    /** What is opened from now on says nothing; what is open goes on: a pooler whose sessions are taken. */
+    holdNew() {
+      isSilent = true
+    },
+    /** What was sent meanwhile arrives. */
+    comeBack() {
+      if (isSilent) open.forEach(join)
+      isSilent = false
     },
     /** What is open now takes no answer any more. */
     standStill() {

@@ -1,9 +1,9 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { EntryBatch } from '@windlass/shared/wire/agent.ts'
-import type { Held } from '../run/spool/held.ts'
+import type { Held, Written } from '../run/spool/held.ts'
 import type { SpoolLine } from '../run/spool/line.ts'
 import type { Position } from '../run/spool/position.ts'
-import type { Spool, Written } from '../run/spool/spool.ts'
+import type { Spool } from '../run/spool/spool.ts'
 import type { Link } from './link.ts'
 import { openWindow, type Window } from './window.ts'
 

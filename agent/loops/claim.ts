@@ -115,10 +115,15 @@ async function pollOnce(deps: PollNeeds, signal: AbortSignal, closing: AbortSign
   return offers.length === 0 && !withdrawn && waitMs > HASTY_MS && performance.now() - askedAt < HASTY_MS
 }
 
-/** Runs that were woken meanwhile have taken slots that the poll had asked for. */
+/**
+ * Runs that were woken meanwhile have taken slots that the poll had asked for. And what was given out here before may
+ * be being ended yet: a database that was set back gives a run out again at once, under the numbers of before.
+ */
 function takeAll(deps: Needs<typeof takeLater>, offers: readonly Offer[], signal: AbortSignal): void {
   let free = deps.slots.free()
-  const fitting = offers.filter(({ slots }) => {
+  const here = new Set(deps.agentRuns.all().map(({ offer }) => offer.run))
+  const fitting = offers.filter(({ run, slots }) => {
+    if (here.has(run)) return false
     free -= slots
     return free >= 0
   })
@@ -127,22 +132,28 @@ function takeAll(deps: Needs<typeof takeLater>, offers: readonly Offer[], signal
 }
 
 type TakeLaterNeeds = Needs<typeof take | typeof decline | typeof mayAsk> & {
+  agentRuns: AgentRuns
   slots: Pick<Slots, 'free' | 'take'>
   config: { parking: { wakeMs: number } }
 }
 
-/** Accepted when there is a slot for it again; if that takes long, it goes back as it came. */
+/** Accepted when nothing of it is left here and there is a slot for it; if that takes long, it goes back as it came. */
 async function takeLater(deps: TakeLaterNeeds, offer: Offer, signal: AbortSignal): Promise<void> {
   const taken = new AbortController()
-  const giveUp = deps.slots.take(() => {
+  const accept = () => {
     taken.abort()
     if (mayAsk(deps)) take(deps, [offer])
     else decline(deps, [offer])
-  }, offer.slots)
+  }
+  let giveUpSlot = () => {}
+  const giveUpRun = deps.agentRuns.whenGone(offer.run, () => {
+    giveUpSlot = deps.slots.take(accept, offer.slots)
+  })
   const waitMs = Math.min(deps.config.parking.wakeMs, LATER_MS)
   await pause(waitMs, AbortSignal.any([signal, taken.signal]))
   if (taken.signal.aborted) return
-  giveUp()
+  giveUpRun()
+  giveUpSlot()
   decline(deps, [offer])
 }
 

@@ -13,8 +13,6 @@ import { openSegments, type Chunk, type Segments } from './segments.ts'
 import type { Position } from './position.ts'
 import { createThrottle, type Throttle, type ThrottleOptions } from './throttle.ts'
 
-export type { Written }
-
 export interface SpoolOptions extends Omit<ThrottleOptions, 'total'> {
   folder: string
   /** How far this machine's clock is behind the coordinator's, by which the log of a run is told. */
@@ -107,7 +105,9 @@ class SpoolInFiles implements Spool {
 
   open(placements: readonly Placement[]): void {
     const fresh = placements.filter(([run, epoch]) => !this.find(run, epoch))
-    this.#segments.append(fresh.map(([run, epoch]) => openLine(run, epoch, 1, false)).join(''))
+    // Of a placement that had the same numbers before, what was forgotten stands first.
+    this.#segments.append(this.#forgotten + fresh.map(([run, epoch]) => openLine(run, epoch, 1, false)).join(''))
+    this.#forgotten = ''
     for (const [run, epoch] of fresh) this.#known.set(keyOf(run, epoch), newHeld(run, epoch))
   }
 

@@ -206,3 +206,21 @@ spoolTest(
     next.close()
   },
 )
+
+spoolTest(
+  'a placement that comes again under the numbers of a forgotten one is there after a restart',
+  async (folder) => {
+    const spool = await aSpool(folder)
+    spool.open([['run_a', 1]])
+    void spool.append('run_a', 1, [anEntry('of before')])
+    spool.flush()
+    spool.forget('run_a', 1)
+    spool.open([['run_a', 1]])
+    spool.flush()
+    spool.close()
+    const next = await aSpool(folder)
+    assert.deepEqual(next.holds(), [['run_a', 1]])
+    assert.equal(next.find('run_a', 1)!.written, 0)
+    next.close()
+  },
+)

@@ -9,7 +9,7 @@ import { createRuns } from '../engine/commit/trigger.ts'
 import type { Moving } from '../engine/rules/run.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { MatchRow } from './row.ts'
-import { decideHolders, type KeyKind } from './rules/holders.ts'
+import { decideHolders, type Decision, type KeyKind } from './rules/holders.ts'
 import { topOf } from './rules/outcome.ts'
 import { ID_TTL_MS, type Once } from './rules/signature.ts'
 import { insertDeliveries, type NewDeliveryRow, outcomesOf, trimUnverified } from './store-deliveries.ts'
@@ -96,10 +96,10 @@ export async function commitDeliveries(
 
 async function commitNew(tx: Tx, items: readonly NewDelivery[], options: CommitOptions): Promise<Committed[]> {
   await options.first?.(tx)
-  const holders = await holdersOf(tx, items, options)
+  const { holders, earlier } = await holdersOf(tx, items, options)
   const starts = items.flatMap((item) => item.starts.filter(({ run }) => !holders.has(run.id)))
   const merged = await createAll(tx, starts)
-  const committed = items.map((item) => settled(item, holders, merged))
+  const committed = items.map((item) => settled(item, { holders, earlier, merged }))
   await write(tx, items, committed)
   return committed
 }
@@ -172,25 +172,25 @@ async function createAll(tx: Tx, starts: NewDelivery['starts']): Promise<Map<Run
   return merged
 }
 
-/** By the id of a run that must not be made, the run that was made before. */
-async function holdersOf(
-  tx: Tx,
-  items: readonly NewDelivery[],
-  { lockMs }: { lockMs?: number },
-): Promise<Map<RunId, RunId>> {
-  const starts = items.flatMap((item) => item.starts)
+type Holders = Pick<Decision, 'holders' | 'earlier'>
+
+/** By the id of a run that must not be made, or is one of a replay, the run that was made before. */
+async function holdersOf(tx: Tx, items: readonly NewDelivery[], { lockMs }: { lockMs?: number }): Promise<Holders> {
+  const starts = items.flatMap((item) => item.starts.map((start) => ({ ...start, isReplay: item.replayOf !== null })))
   const rows = starts.flatMap(({ run, keys }) => keys.map((key) => keyRow(run, key)))
-  if (rows.length === 0) return new Map()
+  if (rows.length === 0) return { holders: new Map(), earlier: new Map() }
   if (lockMs !== undefined) await tx`select set_config('lock_timeout', ${String(lockMs)}, true)`
   const held = await takeKeys(tx, rows)
   const named = (run: NewRun, { kind, hash }: Key) => ({
     kind,
     name: heldAs({ workflowId: run.workflowId, key: hash }),
   })
-  const claimants = starts.map(({ run, keys }) => ({ runId: run.id, keys: keys.map((key) => named(run, key)) }))
-  const { holders, keeps } = decideHolders(claimants, held)
+  const claimants = starts.map(({ run, keys, isReplay }) => {
+    return { runId: run.id, keys: keys.map((key) => named(run, key)), isReplay }
+  })
+  const { holders, earlier, keeps } = decideHolders(claimants, held)
   await passOn(tx, { rows, held, keeps })
-  return holders
+  return { holders, earlier }
 }
 
 interface PassOn {
@@ -212,14 +212,16 @@ function keyRow(run: NewRun, { hash, ttlMs }: Key): KeyRow {
 
 function settled(
   { whole, decided, starts }: NewDelivery,
-  holders: ReadonlyMap<RunId, RunId>,
-  merged: ReadonlyMap<RunId, Moving>,
+  { holders, earlier, merged }: Holders & { merged: ReadonlyMap<RunId, Moving> },
 ): Committed {
   const started = starts.map(({ run: { id, workflowId } }) => {
     const into = merged.get(id)
     if (into) return mergedInto(workflowId, into.id)
-    const holder = holders.get(id)
-    return matchOf(workflowId, id, holder && (merged.get(holder)?.id ?? holder))
+    const madeOf = (run: RunId | undefined) => run && (merged.get(run)?.id ?? run)
+    const before = madeOf(earlier.get(id))
+    if (before !== undefined)
+      return { workflowId, outcome: 'triggered' as const, reason: startedAgain(before), runId: id }
+    return matchOf(workflowId, id, madeOf(holders.get(id)))
   })
   const matches = [...started, ...decided]
   const moved = starts.flatMap(({ run }) => merged.get(run.id) ?? [])
@@ -229,6 +231,8 @@ function settled(
 function mergedInto(workflowId: WorkflowId, runId: RunId): MatchRow {
   return { workflowId, outcome: 'triggered', reason: 'It was merged into a run that waits for further calls.', runId }
 }
+
+const startedAgain = (before: RunId) => `It had started the run ${before} before; a replay starts one of its own.`
 
 const REPEATED = 'It has been delivered before, and started this run then.'
 

@@ -50,12 +50,14 @@ export interface Verified {
   once?: Once | undefined
   /** Counts its body. Left out: nobody does. */
   known?: Known
-  /** Set for a replay, which is no repetition. */
+  /** Set for a replay, which is no repetition. Others are repetitions of it. */
   replay?: Replay
 }
 
 interface Replay {
   of: DeliveryId
+  /** Not set where an admin said so of one that does not verify: what its source sends is no repetition of that. */
+  isVerified: boolean
   audit: NonNullable<NewDelivery['audit']>
   assert(decided: Decided): void
   /** Set where it was asked for under an idempotency key. */
@@ -156,7 +158,8 @@ async function takeNow(
     : await startsOf(deps, { ...verified, event, id, payload, mayMerge: !replay })
   const { runs, decided } = isLongAgo(since) ? await stillStarting(deps, await lookAgain(), found) : found
   replay?.assert({ runs, decided })
-  const keys = replay ? [] : keysOf(source.id, { id, once: verified.once, ...(isIdOpen(source.about) && { body }) })
+  const knownBy = { id, once: verified.once, ...(isIdOpen(source.about) && { body }) }
+  const keys = replay && !replay.isVerified ? [] : keysOf(source.id, knownBy)
   const committed = await write({ ...row, decided, starts: runs.map((run) => ({ run, keys })) })
   probe('delivery.committed', { delivery: row.id, outcome: committed.outcome })
   const made = new Set(committed.matches.flatMap(({ outcome, runId }) => (outcome === 'triggered' ? [runId] : [])))

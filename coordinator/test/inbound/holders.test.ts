@@ -40,3 +40,15 @@ test('the new signature of a repetition goes to the run that was made, where the
   assert.deepEqual(holders, { r2: 'r1', r3: 'r1', r4: 'r1' })
   assert.deepEqual(keeps, { 'id:m1': 'r1', 'signature:s1': 'r1', 'content:m1-a': 'r1', 'signature:s2': 'r1' })
 })
+
+test('a replay has a run whoever holds its keys, and takes those that are free', () => {
+  const replay = { ...claimant('r2', 'id:m1', 'signature:s1'), isReplay: true }
+  const again = claimant('r3', 'id:m1', 'signature:s2')
+  const first = decideHolders([replay, again], new Map())
+  assert.deepEqual([...first.holders], [['r3', 'r2']])
+  assert.deepEqual([...first.earlier], [])
+  const later = decideHolders([replay, again], new Map([['id:m1', 'r1' as RunId]]))
+  assert.deepEqual([...later.holders], [['r3', 'r1']])
+  assert.deepEqual([...later.earlier], [['r2', 'r1']])
+  assert.deepEqual([...later.keeps], [['signature:s1', 'r2']])
+})

@@ -5,6 +5,8 @@ import type { Caller } from '../actor.ts'
 import type { AuditRow } from './row.ts'
 import * as store from './store.ts'
 
+export const changesBy = store.changesBy
+
 type AuditAsk = Omit<store.AuditFilter, 'orgId' | 'actions'> & { action?: readonly string[] | undefined }
 
 export async function listAudit(deps: { db: Db }, caller: Caller, ask: AuditAsk): Promise<AuditEntry[]> {

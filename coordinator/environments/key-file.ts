@@ -99,12 +99,35 @@ export async function addKey(path: string, file: KeyFile): Promise<Key> {
   return readKey(line)!
 }
 
-/** Takes keys out, by their fingerprints. */
-export async function removeKeys(path: string, file: KeyFile, fingerprints: readonly string[]): Promise<void> {
+/** Takes keys out, by their fingerprints. Answers the path of a file with these keys, which is there before they go. */
+export async function removeKeys(path: string, file: KeyFile, fingerprints: readonly string[]): Promise<string> {
   const goes = (line: string) => isKeyLine(line) && fingerprints.includes(readKey(line.trim())?.fingerprint ?? '')
-  const lines = file.text.split('\n').filter((line) => !goes(line))
-  await replace(path, lines.join('\n'))
+  const lines = file.text.split('\n')
+  const aside = await keepAside(path, lines.filter(goes))
+  await replace(path, lines.filter((line) => !goes(line)).join('\n'))
+  return aside
 }
+
+async function keepAside(path: string, keys: readonly string[]): Promise<string> {
+  try {
+    const target = await realpath(path)
+    const text = `${RETIRED_HEADER}${keys.join('\n')}\n`
+    const time = new Date().toISOString().replaceAll(/[-:]/g, '')
+    const aside = `${target}.retired-${time}`
+    await writeNew(aside, text, { ...(await stat(target)), mode: OWNER_ONLY })
+    await settle(dirname(aside))
+    return aside
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new Error(`the keys cannot be kept beside the file of WINDLASS_SECRET_KEY_FILE (${code ?? message})`, {
+      cause: error,
+    })
+  }
+}
+
+const RETIRED_HEADER = `# Keys of Windlass that were taken out of the file beside this one. Copies of the database from before need them:
+# keep these apart from those, and remove this file when the last such copy is gone.
+`
 
 async function replace(path: string, text: string): Promise<void> {
   try {
@@ -165,18 +188,22 @@ export async function removeDrafts(path: string): Promise<number> {
  */
 async function writeAside(path: string, text: string, like?: Ownership): Promise<string> {
   const aside = `${path}.${randomBytes(6).toString('hex')}.new`
-  const file = await open(aside, 'wx', OWNER_ONLY)
+  await writeNew(aside, text, like)
+  return aside
+}
+
+async function writeNew(path: string, text: string, like?: Ownership): Promise<void> {
+  const file = await open(path, 'wx', OWNER_ONLY)
   try {
     if (like) await giveTo(file, like)
     await file.writeFile(text)
     await file.sync()
   } catch (error) {
-    await rm(aside, { force: true })
+    await rm(path, { force: true })
     throw error
   } finally {
     await file.close()
   }
-  return aside
 }
 
 /** Rotated by root, it stays readable by the coordinators. */

@@ -1,9 +1,11 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Operator } from '../accounts/operator.ts'
+import { changesBy } from '../audit/read.ts'
 import { record } from '../audit/record.ts'
 import type { Db, Tx } from '../db/client.ts'
 import { addKey, readKeyFile, removeDrafts, removeKeys } from './key-file.ts'
 import type { SealedRow, Seat } from './row.ts'
+import { sealedWith } from './sealing.ts'
 import type { KeyRing, SecretKeys } from './secret-keys.ts'
 import { seatOf } from './owned-secrets.ts'
 import * as owned from './store-owned.ts'
@@ -116,7 +118,7 @@ async function resealSome<R extends { orgId: Seat['orgId']; sealed: string }>(
     const tried = rows.map((row) => ({ row, sealed: sealedAnew(ring, table.seatOf(row), row.sealed) }))
     const fresh = tried.flatMap(({ row, sealed }) => (sealed === undefined ? [] : [{ ...row, sealed }]))
     if (fresh.length > 0) await table.reseal(tx, fresh)
-    await recordAll(tx, by, { key: ring.fingerprints[0]!, rows: fresh })
+    await recordAll(tx, by, { key: ring.fingerprints[0]!, rows: tried.filter((one) => one.sealed !== undefined) })
     const broken = tried.flatMap(({ row, sealed }) => (sealed === undefined ? [table.seatOf(row)] : []))
     return { resealed: fresh.length, broken, last: rows.at(-1) }
   })
@@ -135,23 +137,35 @@ function sealedAnew(ring: KeyRing, seat: Seat, sealed: string): string | undefin
 async function recordAll(
   tx: Tx,
   by: Operator,
-  { key, rows }: { key: string; rows: readonly Pick<SealedRow, 'orgId'>[] },
+  { key, rows }: { key: string; rows: readonly { row: Pick<SealedRow, 'orgId' | 'sealed'> }[] },
 ): Promise<void> {
-  for (const orgId of new Set(rows.map((row) => row.orgId))) {
-    const secrets = rows.filter((row) => row.orgId === orgId).length
+  for (const [orgId, own] of Map.groupBy(rows, ({ row }) => row.orgId)) {
+    const keys = [...new Set(own.map(({ row }) => sealedWith(row.sealed)))]
     const target = { type: 'org', id: orgId }
-    await record(tx, { ...by, orgId }, { action: 'secrets.rotateKey', target, after: { key, secrets } })
+    const change = { action: ROTATED, target, before: { keys }, after: { key, secrets: own.length } }
+    await record(tx, { ...by, orgId }, change)
   }
+}
+
+const ROTATED = 'secrets.rotateKey'
+
+/** Keys that secrets of this database have been sealed with until a rotation. The audit log is never shortened. */
+async function formerKeys(tx: Tx): Promise<Set<string>> {
+  const changes = await changesBy(tx, ROTATED)
+  return new Set(changes.flatMap(({ before }) => (before as { keys?: string[] } | null)?.keys ?? []))
 }
 
 export interface Retired {
   removed: string[]
   kept: string[]
+  /** A file with the removed keys, beside that of the keys. Null: none was removed. */
+  aside: string | null
 }
 
 /**
  * Takes keys out of the file that nothing is sealed with, and removes what killed rotations have left beside it. Copies
- * of the database from before still need these keys.
+ * of the database from before still need these keys, so they go to a file of their own. Refused where one was never
+ * used here: it may be what the secrets of another database are sealed with.
  */
 export async function retireKeys({ db }: Pick<RotateDeps, 'db'>, path: string): Promise<Retired> {
   return db.begin(async (tx) => {
@@ -161,10 +175,23 @@ export async function retireKeys({ db }: Pick<RotateDeps, 'db'>, path: string): 
     const uses = new Set((await store.keysInUse(tx)).map((use) => use.fingerprint))
     const [first, ...others] = file.keys.map((key) => key.fingerprint)
     const removed = others.filter((key) => !uses.has(key))
-    if (removed.length > 0) await orFault(removeKeys(path, file, removed))
+    const former = await formerKeys(tx)
+    refuseUnknown(removed.filter((key) => !former.has(key)))
+    const aside = removed.length > 0 ? await orFault(removeKeys(path, file, removed)) : null
     await orFault(removeDrafts(path))
-    return { removed, kept: [first!, ...others.filter((key) => uses.has(key))] }
+    return { removed, kept: [first!, ...others.filter((key) => uses.has(key))], aside }
   })
+}
+
+function refuseUnknown(keys: readonly string[]): void {
+  if (keys.length === 0) return
+  throw new Fault(
+    'VALIDATION_FAILED',
+    { path: 'keyFile' },
+    `No secret of this database was ever sealed with ${keys.join(', ')}: the file may be that of another database, ` +
+      'whose secrets would be lost. Nothing was taken out. Name the database and the file that belong together ' +
+      '(--database-url, --key-file); a key that you know nothing needs is taken out by hand.',
+  )
 }
 
 function orFault<T>(work: Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
@@ -96,10 +96,30 @@ test('keys that nothing uses are taken out on request, and never the first', asy
   await set('A', 'x')
   await rotateKey(deps(), operator)
   const before = await keys()
-  const { removed, kept } = await retireKeys(c, path)
+  const { removed, kept, aside } = await retireKeys(c, path)
   assert.deepEqual([removed, kept], [before.slice(1), before.slice(0, 1)])
-  assert.deepEqual(await retireKeys(c, path), { removed: [], kept: before.slice(0, 1) })
+  const taken = await readKeyFile(aside!)
+  assert.deepEqual([taken.keys.map((key) => key.fingerprint), (await stat(aside!)).mode & 0o777], [removed, 0o600])
+  assert.deepEqual(await retireKeys(c, path), { removed: [], kept: before.slice(0, 1), aside: null })
   assert.deepEqual(await opened(), { A: 'x' })
+})
+
+test('keys that were never used here are those of another database, and all of them stay', async () => {
+  await set('A', 'x')
+  await rotateKey(deps(), operator)
+  const theirs = join(folder, 'theirs.key')
+  await writeFile(theirs, `${aKeyText()}\n${aKeyText()}\n`, { mode: 0o600 })
+  const other = openSecretKeys({ secretKey: undefined, secretKeyFile: theirs }, c.deps.log)
+  const [, second] = (await other.ring()).fingerprints
+  // Nothing of ours is sealed with the key that this puts on top.
+  for (let n = 0; n < 2; n++) await rotateKey({ ...deps(), secretKeys: other, keyFile: theirs }, operator)
+  const text = await readFile(theirs, 'utf8')
+  await assert.rejects(retireKeys(c, theirs), (error: Error) => error.message.includes(second!))
+  assert.equal(await readFile(theirs, 'utf8'), text)
+  assert.deepEqual(
+    (await readdir(folder)).filter((name) => name.startsWith('theirs')),
+    ['theirs.key'],
+  )
 })
 
 test('a rotation that was killed is finished by the next, which makes no further key', async () => {

@@ -37,15 +37,29 @@ interface KeyFlags {
   retire?: boolean
 }
 
-function sourceOf({ keyFile }: KeyFlags, databaseUrl: string | undefined): KeySource {
+function sourceOf({ keyFile, retire }: KeyFlags, databaseUrl: string | undefined): KeySource {
   const given = process.env['WINDLASS_SECRET_KEY']
   if (keyFile === undefined && given) return { given }
   const file = keyFile ?? (process.env['WINDLASS_SECRET_KEY_FILE'] || undefined) ?? localKeyFile(databaseUrl)
-  if (file !== undefined) return { file: path.resolve(file) }
+  if (file !== undefined) {
+    if (retire) refuseOddPair(file, databaseUrl)
+    return { file: path.resolve(file) }
+  }
   throw new Failure(
     'No keys are named.',
     `${ROTATE} --key-file <the file of WINDLASS_SECRET_KEY_FILE>, ` +
       'or with WINDLASS_SECRET_KEY as the coordinators have it',
+  )
+}
+
+/** A file that was named says nothing of the database that happens to be found in a folder above. */
+function refuseOddPair(file: string, databaseUrl: string | undefined): void {
+  if (databaseUrl !== undefined || process.env['WINDLASS_DATABASE_URL']) return
+  const found = localKeyFile(databaseUrl)
+  if (found !== undefined && path.resolve(found) === path.resolve(file)) return
+  throw new Failure(
+    `The file of keys ${file} was named, and the database was only found: they may not belong together.`,
+    `${RETIRE} --database-url <the database of these keys>`,
   )
 }
 
@@ -77,11 +91,12 @@ function tell({ key, isNewKey, resealed, broken, missing, unused }: Rotated, sou
 async function retire({ admin, session }: AdminCall, source: KeySource): Promise<void> {
   if (!('file' in source)) throw new Failure('Keys in WINDLASS_SECRET_KEY are taken out by hand.', ROTATE)
   const { retireKeys } = await import('@windlass/coordinator/admin/secrets.ts')
-  const { removed, kept } = await retireKeys(admin, source.file)
-  await session.answer({ removed, kept }, () => {
+  const { removed, kept, aside } = await retireKeys(admin, source.file)
+  await session.answer({ removed, kept, aside }, () => {
     for (const key of removed) print(key)
     note(
       removed.length === 0 ? 'Every key but the first is used.' : `Taken out: ${removed.length}. Left: ${kept.length}.`,
     )
+    if (aside !== null) note(`What was taken out is in ${aside}: remove it when no copy of the database needs it.`)
   })
 }

@@ -114,7 +114,8 @@ async function keepAside(path: string, keys: readonly string[]): Promise<string>
     const text = `${RETIRED_HEADER}${keys.join('\n')}\n`
     const time = new Date().toISOString().replaceAll(/[-:]/g, '')
     const aside = `${target}.retired-${time}`
-    await writeNew(aside, text, { ...(await stat(target)), mode: OWNER_ONLY })
+    const { uid, gid } = await stat(target)
+    await writeNew(aside, text, { uid, gid, mode: OWNER_ONLY })
     await settle(dirname(aside))
     return aside
   } catch (error) {
@@ -125,8 +126,8 @@ async function keepAside(path: string, keys: readonly string[]): Promise<string>
   }
 }
 
-const RETIRED_HEADER = `# Keys of Windlass that were taken out of the file beside this one. Copies of the database from before need them:
-# keep these apart from those, and remove this file when the last such copy is gone.
+const RETIRED_HEADER = `# Keys of Windlass that were taken out of the file beside this one. Copies of the database
+# from before need them: keep these apart from those, and remove this file when the last such copy is gone.
 `
 
 async function replace(path: string, text: string): Promise<void> {

@@ -36,7 +36,8 @@ interface Replayed {
 
 /**
  * Takes a delivery once more, byte for byte, by what is deployed now. It is no repetition: it starts runs again. Where
- * none had come of it, its sender may try again, and is told of these. The same request under its key does so once; a key counts for the webhook or connection where the delivery came in.
+ * none had come of it, its sender may try again, and is told of these. The same request under its key does so once; a
+ * key counts for the webhook or connection where the delivery came in.
  */
 export async function replayDelivery(deps: Deps, call: LongCall, ask: ReplayAsk): Promise<Replayed> {
   const by = call.caller

@@ -83,7 +83,7 @@ test('many replays and retries at once: each replay has a run, and no retry', as
   assert.deepEqual(new Set(retries.map(({ receipt }) => receipt.delivery.outcome)), new Set(['duplicate']))
 })
 
-test('one that does not verify, and is replayed all the same, makes no repetition of what its source sends', async () => {
+test('one that does not verify, and is replayed all the same, makes no repetition of what comes', async () => {
   const { post, setSecret, refused } = await aRefusedEvent()
   assert.equal((await replay(refused, true)).outcome, 'triggered')
   await setSecret()

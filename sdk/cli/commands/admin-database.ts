@@ -1,8 +1,9 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync, realpathSync, statSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import type { Admin } from '@windlass/coordinator/admin/open.ts'
 import { Fault } from '@windlass/shared/errors.ts'
+import { isLoopbackHost } from '@windlass/shared/loopback.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 import { refuseForeign, upwards } from '../local-instance.ts'
@@ -52,13 +53,17 @@ function localDatabase(): string {
 /** The file of keys of the local instance, where the database is its own. */
 export function localKeyFile(databaseUrl: string | undefined): string | undefined {
   if (databaseUrl !== undefined || process.env['WINDLASS_DATABASE_URL']) return undefined
-  return localFacts().secretKeyFile
+  const { file, secretKeyFile, isNamed } = localFacts()
+  if (secretKeyFile !== undefined && !isNamed) refuseKeysElsewhere(file, secretKeyFile)
+  return secretKeyFile
 }
 
 interface LocalFacts {
   file: string
   databaseUrl: string | undefined
   secretKeyFile: string | undefined
+  /** By WINDLASS_HOME; else it was merely found. */
+  isNamed: boolean
 }
 
 /** What `npm start` left in its home: WINDLASS_HOME, or the nearest `.windlass` from here upwards. */
@@ -69,12 +74,55 @@ function localFacts(): LocalFacts {
     const found = statSync(file, { throwIfNoEntry: false })
     if (!found) continue
     refuseForeign(file, found)
-    return factsIn(file)
+    const facts = { ...factsIn(file), isNamed: Boolean(home) }
+    if (!facts.isNamed) refuseElsewhere(facts)
+    return facts
   }
   throw new Failure('No database is named, and no local instance was found.', WAYS)
 }
 
-function factsIn(file: string): LocalFacts {
+/**
+ * An archive can bring along a file that is ours and readable by nobody else. What was found and not named may direct
+ * us to a database of this machine only, and gets no password of ours.
+ */
+function refuseElsewhere({ file, databaseUrl }: Pick<LocalFacts, 'file' | 'databaseUrl'>): void {
+  if (databaseUrl !== undefined && !isHere(databaseUrl))
+    throw notTrusted(file, `directs to a database that may be on a stranger's machine`)
+  // The database's driver reads what an address lacks from the environment.
+  delete process.env['PGPASSWORD']
+}
+
+/** The file that is meant in the end: an archive can bring along a link as well. */
+function refuseKeysElsewhere(file: string, secretKeyFile: string): void {
+  if (path.dirname(realPath(secretKeyFile)) === realPath(path.dirname(file))) return
+  throw notTrusted(file, 'names a file of keys in another folder')
+}
+
+function realPath(file: string): string {
+  try {
+    return realpathSync(file)
+  } catch {
+    return path.resolve(file)
+  }
+}
+
+function notTrusted(file: string, what: string): Failure {
+  return new Failure(
+    `${file} was found here and ${what}, so it is not trusted.`,
+    `WINDLASS_HOME=${path.dirname(file)}, if \`npm start\` made it; ` +
+      'or name the database: --database-url, or WINDLASS_DATABASE_URL',
+  )
+}
+
+/** Sockets are named by `host` in the query, which goes before what stands in front of the path. */
+function isHere(databaseUrl: string): boolean {
+  const url = URL.parse(databaseUrl)
+  if (!url) return false
+  const hosts = [url.hostname, ...url.searchParams.getAll('host').flatMap((host) => host.split(','))]
+  return hosts.every((host) => isLoopbackHost(host) || host.startsWith('/'))
+}
+
+function factsIn(file: string): Omit<LocalFacts, 'isNamed'> {
   try {
     const facts = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
     const text = (name: string) => (typeof facts[name] === 'string' ? facts[name] : undefined)

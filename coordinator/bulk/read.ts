@@ -1,6 +1,8 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { JobId, OrgId } from '@windlass/shared/ids.ts'
 import type { Job } from '@windlass/shared/model/job.ts'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { authorize } from '../accounts/authorize.ts'
 import type { Acting, Caller } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { Author } from '../audit/row.ts'
@@ -18,12 +20,16 @@ export async function getJob(deps: { db: Db }, { orgId }: Caller, id: JobId): Pr
   return presentJob(row)
 }
 
-/** A piece of a bulk cancel that is under way is done to its end. Said again it changes nothing. */
+/**
+ * A piece of a bulk cancel that is under way is done to its end. Said again it changes nothing. Who may delete no
+ * workflow keeps no runs of a deleted one.
+ */
 export async function cancelJob(deps: { db: Db }, caller: Acting, id: JobId): Promise<Job> {
   const { orgId } = caller
   const row = await deps.db.begin(async (tx) => {
     const found = await store.findOf(tx, orgId, id)
     if (!found) throw new Fault('NOT_FOUND', { job: id })
+    if (found.kind === 'workflow-delete') authorize(ops.workflows.delete, caller)
     const isStopped = await store.finish(tx, id, { status: 'cancelled' })
     const after = (await store.find(tx, id))!
     if (!isStopped && after.status !== 'cancelled') throw ended(after.status, id)

@@ -42,7 +42,7 @@ export const jobs: ExamplesOf<'jobs'> = {
   cancel: {
     about: [
       'The piece that is under way is finished. Asked again it changes nothing; a job that has completed or failed',
-      'is refused with `CONFLICT`.',
+      'is refused with `CONFLICT`. That of a deleted workflow needs the role and scope that delete one.',
     ].join(' '),
     input: { job: IDS.job },
     output: { job: { ...HALF, status: 'cancelled', finishedAt: NINE + 4000 } },

@@ -27,6 +27,6 @@ export function rotateKey({ db, operator }: Admin, source: KeySource): Promise<r
 }
 
 /** Takes keys out of the file that nothing is sealed with any more. */
-export function retireKeys({ db }: Admin, file: string): Promise<rotation.Retired> {
-  return rotation.retireKeys({ db }, file)
+export function retireKeys({ db, operator }: Admin, file: string): Promise<rotation.Retired> {
+  return rotation.retireKeys({ db }, operator, file)
 }

@@ -47,10 +47,12 @@ export function list(db: Db, f: AuditFilter): Promise<AuditRow[]> {
     limit ${f.limit}`
 }
 
+type ChangeOfOrg = Pick<AuditRow, 'before' | 'after'> & { orgId: OrgId }
+
 /** Of all orgs, for whoever keeps the instance. */
-export function changesBy(sql: Sql, action: string): Promise<Pick<AuditRow, 'before' | 'after'>[]> {
-  return sql<Pick<AuditRow, 'before' | 'after'>[]>`
-    select a.before, a.after
+export function changesBy(sql: Sql, action: string): Promise<ChangeOfOrg[]> {
+  return sql<ChangeOfOrg[]>`
+    select a.org_id, a.before, a.after
     from orgs o
     join audit_log a on a.org_id = o.id and split_part(a.action, '.', 1) = split_part(${action}, '.', 1)
     where a.action = ${action}`

@@ -1,4 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
+import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Operator } from '../accounts/operator.ts'
 import { changesBy } from '../audit/read.ts'
 import { record } from '../audit/record.ts'
@@ -149,10 +150,24 @@ async function recordAll(
 
 const ROTATED = 'secrets.rotateKey'
 
-/** Keys that secrets of this database have been sealed with until a rotation. The audit log is never shortened. */
-async function formerKeys(tx: Tx): Promise<Set<string>> {
-  const changes = await changesBy(tx, ROTATED)
-  return new Set(changes.flatMap(({ before }) => (before as { keys?: string[] } | null)?.keys ?? []))
+/** By org, keys that secrets of it were sealed with until a rotation. The audit log is never shortened. */
+async function formerKeys(tx: Tx): Promise<Map<OrgId, Set<string>>> {
+  const byOrg = Map.groupBy(await changesBy(tx, ROTATED), ({ orgId }) => orgId)
+  const keysOf = ({ before }: { before: Record<string, unknown> | null }) => (before?.['keys'] ?? []) as string[]
+  return new Map([...byOrg].map(([orgId, changes]) => [orgId, new Set(changes.flatMap(keysOf))]))
+}
+
+/** To each org, of the keys that were its own. */
+async function recordRetired(
+  tx: Tx,
+  by: Operator,
+  { removed, former }: { removed: readonly string[]; former: ReadonlyMap<OrgId, ReadonlySet<string>> },
+): Promise<void> {
+  for (const [orgId, own] of former) {
+    const keys = removed.filter((key) => own.has(key))
+    const change = { action: 'secrets.retireKeys', target: { type: 'org', id: orgId }, before: { keys } }
+    if (keys.length > 0) await record(tx, { ...by, orgId }, change)
+  }
 }
 
 export interface Retired {
@@ -167,7 +182,7 @@ export interface Retired {
  * of the database from before still need these keys, so they go to a file of their own. Refused where one was never
  * used here: it may be what the secrets of another database are sealed with.
  */
-export async function retireKeys({ db }: Pick<RotateDeps, 'db'>, path: string): Promise<Retired> {
+export async function retireKeys({ db }: Pick<RotateDeps, 'db'>, by: Operator, path: string): Promise<Retired> {
   return db.begin(async (tx) => {
     // Nobody is just sealing with one of them.
     await store.lockKeys(tx, 'to change')
@@ -176,7 +191,9 @@ export async function retireKeys({ db }: Pick<RotateDeps, 'db'>, path: string): 
     const [first, ...others] = file.keys.map((key) => key.fingerprint)
     const removed = others.filter((key) => !uses.has(key))
     const former = await formerKeys(tx)
-    refuseUnknown(removed.filter((key) => !former.has(key)))
+    const known = new Set([...former.values()].flatMap((keys) => [...keys]))
+    refuseUnknown(removed.filter((key) => !known.has(key)))
+    await recordRetired(tx, by, { removed, former })
     const aside = removed.length > 0 ? await orFault(removeKeys(path, file, removed)) : null
     await orFault(removeDrafts(path))
     return { removed, kept: [first!, ...others.filter((key) => uses.has(key))], aside }

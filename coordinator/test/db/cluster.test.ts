@@ -84,4 +84,12 @@ test('an operator says that a database was set back, and coordinators that run a
   assert.match((await restoredSince(db, before)) ?? '', /was restored .* start again/)
   assert.equal(await openCluster(db, log), epoch)
   assert.equal((await left()).keys, 0)
+  const entries = await db<{ actorId: string; orgs: number }[]>`
+    select actor_id, count(distinct org_id)::int as orgs
+    from audit_log
+    where action = 'cluster.restored'
+    group by 1`
+  const [{ orgs } = { orgs: 0 }] = await db<{ orgs: number }[]>`select count(*)::int as orgs from orgs`
+  assert.ok(orgs > 0)
+  assert.deepEqual([...entries], [{ actorId: 'op@host', orgs }])
 })

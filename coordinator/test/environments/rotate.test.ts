@@ -96,11 +96,16 @@ test('keys that nothing uses are taken out on request, and never the first', asy
   await set('A', 'x')
   await rotateKey(deps(), operator)
   const before = await keys()
-  const { removed, kept, aside } = await retireKeys(c, path)
+  const { removed, kept, aside } = await retireKeys(c, operator, path)
   assert.deepEqual([removed, kept], [before.slice(1), before.slice(0, 1)])
   const taken = await readKeyFile(aside!)
   assert.deepEqual([taken.keys.map((key) => key.fingerprint), (await stat(aside!)).mode & 0o777], [removed, 0o600])
-  assert.deepEqual(await retireKeys(c, path), { removed: [], kept: before.slice(0, 1), aside: null })
+  assert.deepEqual(await retireKeys(c, operator, path), { removed: [], kept: before.slice(0, 1), aside: null })
+  const entries = await entriesOf(c, { action: ['secrets.retireKeys'] })
+  assert.deepEqual(
+    entries.map((entry) => [entry.actor.id, entry.target.id, entry.before]),
+    [['ada@host', c.orgId, { keys: removed }]],
+  )
   assert.deepEqual(await opened(), { A: 'x' })
 })
 
@@ -114,7 +119,7 @@ test('keys that were never used here are those of another database, and all of t
   // Nothing of ours is sealed with the key that this puts on top.
   for (let n = 0; n < 2; n++) await rotateKey({ ...deps(), secretKeys: other, keyFile: theirs }, operator)
   const text = await readFile(theirs, 'utf8')
-  await assert.rejects(retireKeys(c, theirs), (error: Error) => error.message.includes(second!))
+  await assert.rejects(retireKeys(c, operator, theirs), (error: Error) => error.message.includes(second!))
   assert.equal(await readFile(theirs, 'utf8'), text)
   assert.deepEqual(
     (await readdir(folder)).filter((name) => name.startsWith('theirs')),
@@ -127,7 +132,7 @@ test('a rotation that was killed is finished by the next, which makes no further
   // Killed between the new key and the first secret.
   const fresh = await addKey(path, await readKeyFile(path))
   const [, old] = await keys()
-  assert.equal((await retireKeys(c, path)).kept.includes(old!), true)
+  assert.equal((await retireKeys(c, operator, path)).kept.includes(old!), true)
   const done = await rotateKey(deps(), operator)
   assert.deepEqual([done.key, done.isNewKey, done.resealed], [fresh.fingerprint, false, 450])
   assert.deepEqual([await sealedWith(), await opened()], [[fresh.fingerprint], all])
@@ -155,7 +160,7 @@ test('what killed rotations have left is removed with the keys that are retired,
   const text = await readFile(path, 'utf8')
   for (let i = 0; i < 2; i++) dieInRotation()
   assert.deepEqual([(await drafts()).length, await readFile(path, 'utf8')], [others.length + 2, text])
-  await retireKeys(c, path)
+  await retireKeys(c, operator, path)
   assert.deepEqual((await drafts()).sort(), others.sort())
   for (const name of others) await rm(join(folder, name))
 })
@@ -178,7 +183,7 @@ test('secrets that are set during rotations are not lost, nor sealed with a key 
   const rotating = (async () => {
     for (let i = 0; i < 4; i++) {
       await rotateKey(deps(), operator)
-      await retireKeys(c, path)
+      await retireKeys(c, operator, path)
     }
   })().finally(() => done.abort())
   const written: Record<string, string> = {}
@@ -196,7 +201,7 @@ test('two rotations at once leave every secret readable, and all keys that are u
   await Promise.all([rotateKey(deps(), operator), rotateKey(deps(), operator)])
   assert.deepEqual(await opened(), all)
   await rotateKey(deps(), operator)
-  await retireKeys(c, path)
+  await retireKeys(c, operator, path)
   assert.deepEqual([await opened(), (await keys()).length], [all, 1])
 })
 
@@ -211,7 +216,7 @@ test('a row that does not open keeps no other from being sealed anew, and is nam
   assert.deepEqual([done.resealed, done.broken.map(({ name }) => name)], [1, ['BROKEN']])
   assert.deepEqual(done.missing, [{ fingerprint: (await strange.ring()).fingerprints[0], secrets: 1 }])
   const used = await sealedWith()
-  assert.ok((await retireKeys(c, path)).kept.every((key) => key === done.key || used.includes(key)))
+  assert.ok((await retireKeys(c, operator, path)).kept.every((key) => key === done.key || used.includes(key)))
 })
 
 test('keys from the settings are only sealed anew with', async () => {

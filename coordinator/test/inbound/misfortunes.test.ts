@@ -140,7 +140,7 @@ test('a rotation of the key covers the secrets of webhooks, those of before too'
   const rotated = await rotateKey({ db: c.db, secretKeys, keyFile }, by)
   assert.ok(rotated.resealed >= 2, String(rotated.resealed))
   assert.deepEqual(rotated.broken, [])
-  await retireKeys({ db: c.db }, keyFile)
+  await retireKeys({ db: c.db }, by, keyFile)
   assert.equal((await deliver(hook, { body: '{"n":1}' })).status, 200, 'the secret of before')
   assert.equal((await deliver({ ...hook, secret }, { body: '{"n":2}' })).status, 200)
 })

@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { droppedLines } from '@windlass/shared/log-out.ts'
 import { Loss } from '@windlass/shared/model/run.ts'
 import { ORPHAN_KINDS, type OrphanKind } from '../engine/rules/orphan.ts'
+import { queueText } from './queue-text.ts'
 import type { Facts } from './store.ts'
 
 /** What every run passes through, as seen by the one who commits it. */
@@ -97,13 +98,14 @@ export function createMetrics(): Metrics {
     runnerClosed: (how) => closures.inc({ how }),
     unaccepted: (count) => unaccepted.inc(count),
     ...leaseCounters(registers),
-    text(facts, presence) {
+    async text(facts, presence) {
       // From the first scrape on: the watch over the event loop is a timer, which an unwatched installation need not
       // pay for.
       if (!watchesProcess) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 })
       watchesProcess = true
       showFacts(facts, presence)
-      return registry.metrics()
+      const text = await registry.metrics()
+      return `${text}\n${await queueText(facts.queues)}`
     },
   }
 }
@@ -153,8 +155,6 @@ function factGauges(registers: Registry[]): (facts: Facts, presence: Presence) =
   const gauge = <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>
     new Gauge({ name: `windlass_${name}`, help, labelNames, registers })
   const runs = gauge('runs', 'Unfinished runs, by status and by where their process is.', ['status', 'place'])
-  const depth = gauge('queue_depth', 'Runs that wait for a runner of the pool.', ['org', 'pool'])
-  const age = gauge('queue_oldest_seconds', 'How long the oldest of them has waited.', ['org', 'pool'])
   const overdue = gauge('timers_overdue', 'Timers that are due and have not been fired.')
   const lag = gauge('timers_lag_seconds', 'How late the most overdue timer is.')
   const questions = gauge('inputs_open', 'Questions that wait for an answer.')
@@ -169,12 +169,6 @@ function factGauges(registers: Registry[]): (facts: Facts, presence: Presence) =
   return (facts, presence) => {
     runs.reset()
     for (const { status, place, count } of facts.runs) runs.set({ status, place: place ?? 'none' }, count)
-    depth.reset()
-    age.reset()
-    for (const { org, pool, count, oldestSeconds } of facts.queues) {
-      depth.set({ org, pool }, count)
-      age.set({ org, pool }, oldestSeconds)
-    }
     overdue.set(facts.timersOverdue)
     lag.set(facts.timersLagSeconds)
     questions.set(facts.inputsOpen)

@@ -1,14 +1,14 @@
 import { isFinal, RUN_STATUSES } from '@windlass/shared/model/run.ts'
 import { IntakeState } from '@windlass/shared/model/runner.ts'
 import { runById } from '../db/by-key.ts'
-import type { Db } from '../db/client.ts'
+import type { Db, Sql } from '../db/client.ts'
 import { unfinishedRuns } from '../db/unfinished.ts'
 import type { ProcessState } from '../engine/rules/run.ts'
 
 /** What the database says about all runs together. */
 export interface Facts {
   runs: { status: string; place: ProcessState | null; count: number }[]
-  queues: { org: string; pool: string; count: number; oldestSeconds: number }[]
+  queues: QueueFacts
   timersOverdue: number
   timersLagSeconds: number
   inputsOpen: number
@@ -18,9 +18,18 @@ export interface Facts {
   oldestSnapshotSeconds: number
 }
 
-type FactsRow = Omit<Facts, 'runs' | 'queues' | 'runners'> & {
-  [Of in 'runs' | 'queues' | 'runners']: Facts[Of] | null
+/** Queues of the pools that have waiting runs or a runner. */
+export interface QueueFacts {
+  /** Of each org the longest, so that none hides those of another with many of its own. */
+  listed: { org: string; pool: string; count: number; oldestSeconds: number }[]
+  /** All others together. */
+  rest: { pools: number; count: number; oldestSeconds: number }
 }
+
+type FactsRow = Omit<Facts, 'runs' | 'runners'> & { [Of in 'runs' | 'runners']: Facts[Of] | null }
+
+/** Of all orgs: a scrape brings two figures of each. */
+const MOST_QUEUES = 1000
 
 /** Finished runs, which are nearly all, are not looked at, but for the youngest: see `sweep_mark` in 0003-runs.sql. */
 export async function readFacts(db: Db): Promise<Facts> {
@@ -35,18 +44,7 @@ export async function readFacts(db: Db): Promise<Facts> {
       ) runs
       group by status, place
     ),
-    queues as (
-      select o.slug as org, p.name as pool, q.count, coalesce(q.oldest_seconds, 0) as "oldestSeconds"
-      from runner_pools p
-      join orgs o on o.id = p.org_id
-      -- Counted for all at once, each pool would be compared with each that has something queued.
-      cross join lateral (
-        select count(*)::int as count, extract(epoch from now() - min(entered_at))::float8 as oldest_seconds
-        from run_queue
-        where pool_id = p.id
-      ) q
-      where p.deleted_at is null
-    ),
+    ${queueSteps(db, MOST_QUEUES)},
     intakes as (
       select i.quarantined_until > now() as is_quarantined,
              case
@@ -78,7 +76,10 @@ export async function readFacts(db: Db): Promise<Facts> {
       where o.org_id is not null
     )
     select (select json_agg(u) from unfinished u) as runs,
-           (select json_agg(q) from queues q) as queues,
+           json_build_object(
+             'listed', (select coalesce(json_agg(l), '[]') from listed l),
+             'rest', (select row_to_json(rest) from rest)
+           ) as queues,
            overdue.count as timers_overdue,
            overdue.lag as timers_lag_seconds,
            (select count(*)::int from inputs where status = 'open') as inputs_open,
@@ -91,7 +92,49 @@ export async function readFacts(db: Db): Promise<Facts> {
                and pid <> pg_backend_pid()
            ) as oldest_snapshot_seconds
     from overdue`
-  return { ...row, runs: withEmpty(row.runs ?? []), queues: row.queues ?? [], runners: inEachState(row.runners ?? []) }
+  return { ...row, runs: withEmpty(row.runs ?? []), runners: inEachState(row.runners ?? []) }
+}
+
+/** Steps of a statement: `listed` and `rest`. */
+function queueSteps(sql: Sql, most: number) {
+  return sql`
+    -- Pool by pool, as the index of the queue has them: pools without a queue, which may be many, are not looked at.
+    queued_pools as (
+      (select pool_id from run_queue order by pool_id limit 1)
+      union all
+      select (select q.pool_id from run_queue q where q.pool_id > p.pool_id order by q.pool_id limit 1)
+      from queued_pools p
+      where p.pool_id is not null
+    ),
+    queues as (
+      select o.slug as org, p.name as pool, q.count, q.oldest_seconds,
+             row_number() over (partition by p.org_id order by q.count desc, p.name) as place_in_org
+      from (
+        select pool_id from queued_pools where pool_id is not null
+        union
+        select pool_id from runners where deregistered_at is null
+      ) seen
+      join runner_pools p on p.id = seen.pool_id
+      join orgs o on o.id = p.org_id
+      -- Counted for all at once, each pool would be compared with each that has something queued.
+      cross join lateral (
+        select count(*)::int as count,
+               coalesce(extract(epoch from now() - min(entered_at)), 0)::float8 as oldest_seconds
+        from run_queue
+        where pool_id = p.id
+      ) q
+      where p.deleted_at is null
+    ),
+    placed as (select *, row_number() over (order by place_in_org, count desc, org) as place from queues),
+    listed as (
+      select org, pool, count, oldest_seconds as "oldestSeconds" from placed where place <= ${most} order by place
+    ),
+    rest as (
+      select count(*)::int as pools, coalesce(sum(count), 0)::int as count,
+             coalesce(max(oldest_seconds), 0) as "oldestSeconds"
+      from placed
+      where place > ${most}
+    )`
 }
 
 /** A status that no run has is zero, not absent. */

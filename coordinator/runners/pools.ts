@@ -11,6 +11,9 @@ import { presentPool } from './read.ts'
 import { findPool } from './store.ts'
 import * as store from './store-pools.ts'
 
+/** Of an org. Each may have figures of its own in the metrics, and what goes through all pools goes through these. */
+const MOST_POOLS = 500
+
 /** The pool of this name is there when this returns, made now or before. */
 export async function ensurePool(sql: Sql, orgId: OrgId, name: string): Promise<void> {
   await store.insertPool(sql, { id: newId('pool'), orgId, name, settings: {} })
@@ -31,8 +34,10 @@ export async function createPool(
   const settings = changed({}, ask.settings)
   checked(settings)
   const id = await deps.db.begin(async (tx) => {
+    await store.lockOrg(tx, caller.orgId)
     const made = await store.insertPool(tx, { id: newId('pool'), orgId: caller.orgId, name, settings })
     if (!made) throw new Fault('CONFLICT', { path: 'name', name }, `This org has a pool \`${name}\` already.`)
+    if ((await store.countPools(tx, caller.orgId)) > MOST_POOLS) throw tooMany()
     const after = { name, ...(Object.keys(settings).length > 0 && { settings }) }
     await record(tx, caller, { action: 'pools.create', target: { type: 'runner_pool', id: made, name }, after })
     return made
@@ -41,6 +46,14 @@ export async function createPool(
   targetsChanged(deps, caller.orgId)
   deps.poolSettings.forget(id)
   return getPool(deps, caller, id)
+}
+
+function tooMany(): Fault {
+  return new Fault(
+    'VALIDATION_FAILED',
+    { path: 'name', limit: MOST_POOLS },
+    `name: the org has ${MOST_POOLS} runner pools, and may have no more. Delete one that is not used.`,
+  )
 }
 
 /** Its agents hear of it with their next heartbeat. */

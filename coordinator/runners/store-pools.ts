@@ -22,6 +22,18 @@ export async function insertPool(
   return row?.id
 }
 
+/** Those who make pools of an org do so one after the other, so that each counts what the others have made. */
+export function lockOrg(tx: Tx, orgId: OrgId): PromiseLike<unknown> {
+  // Not `for update`: rows that refer to the org, such as those of the audit log, would have to wait.
+  return tx`select 1 from orgs where id = ${orgId} for no key update`
+}
+
+export async function countPools(tx: Tx, orgId: OrgId): Promise<number> {
+  const [row] = await tx<[{ count: number }]>`
+    select count(*)::int as count from runner_pools where org_id = ${orgId} and deleted_at is null`
+  return row.count
+}
+
 export interface LockedPool {
   id: PoolId
   name: string

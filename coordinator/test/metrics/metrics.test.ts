@@ -3,10 +3,13 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import { after, before, test } from 'node:test'
+import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { assertMayScrape } from '../../metrics/access.ts'
+import { queueText } from '../../metrics/queue-text.ts'
 import { anAgent } from '../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { turnsBeside } from '../_kit/turns.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -35,6 +38,50 @@ test('says how many runs there are by status, and how long the oldest of the que
   assert.equal(found.get('windlass_queue_depth{org="default",pool="default"}'), 3)
   assert.ok(found.get('windlass_queue_oldest_seconds{org="default",pool="default"}')! > 0)
   await fresh.stop()
+})
+
+/** Pools of a new org with so many waiting runs each; those of the last have waited longest. */
+async function poolsOf(org: string, pools: number, queued: number): Promise<void> {
+  const orgId = newId('org')
+  await c.db`insert into orgs (id, slug, name) values (${orgId}, ${org}, ${org})`
+  const ids = Array.from({ length: pools }, () => newId('pool'))
+  await c.db`
+    insert into runner_pools (id, org_id, name, settings)
+    select id, ${orgId}, 'p' || n, '{}' from unnest(${ids}::text[]) with ordinality _(id, n)`
+  await c.db`
+    insert into run_queue (run_id, pool_id, priority, entered_at)
+    select ${org} || n || '_' || i, id, 0, now() - make_interval(hours => n::int)
+    from unnest(${ids}::text[]) with ordinality _(id, n), generate_series(1, ${queued}::int) i`
+}
+
+test('tells nothing of pools that have neither a queue nor a runner, and sums up what is too much', async () => {
+  await poolsOf('idle', 1500, 0)
+  await poolsOf('small', 3, 1)
+  await poolsOf('large', 1100, 2)
+  const { runnerPool } = await c.call(ops.pools.create, { org: c.org, name: 'of-one' })
+  const agent = await anAgent(c, { pool: runnerPool.id })
+  const fresh = await c.another()
+  const found = await scrape(fresh)
+  await fresh.stop()
+  agent.close()
+  const depths = [...found.keys()].filter((name) => name.startsWith('windlass_queue_depth'))
+  const ages = [...found.keys()].filter((name) => name.startsWith('windlass_queue_oldest_seconds'))
+  assert.deepEqual([depths.length, ages.length], [1001, 1001])
+  assert.ok(!depths.some((name) => name.includes('"idle"')))
+  // Queues of others are longer and more, but each org has its longest.
+  for (const pool of ['p1', 'p2', 'p3']) assert.equal(found.get(`windlass_queue_depth{org="small",pool="${pool}"}`), 1)
+  assert.equal(found.get('windlass_queue_depth{org="default",pool="of-one"}'), 0)
+  const rest = 1100 - depths.filter((name) => name.includes('"large"')).length
+  assert.ok(rest > 100)
+  assert.equal(found.get('windlass_queues_summed_up'), rest)
+  assert.equal(found.get('windlass_queue_depth{org="_other",pool="_other"}'), 2 * rest)
+  assert.ok(found.get('windlass_queue_oldest_seconds{org="_other",pool="_other"}')! >= 3600 * rest)
+})
+
+test('figures of many queues are written in many turns of the event loop', async (t) => {
+  const listed = Array.from({ length: 100 }, (_, i) => ({ org: 'o', pool: `p${i}`, count: 1, oldestSeconds: 1 }))
+  const rest = { pools: 0, count: 0, oldestSeconds: 0 }
+  assert.ok((await turnsBeside(t, () => queueText({ listed, rest }))) >= 99)
 })
 
 test('counts what is committed, and the agents and polls that are here', async () => {

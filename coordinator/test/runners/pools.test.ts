@@ -55,6 +55,24 @@ test('a change is logged with what was set before, the same again is none', asyn
   assert.deepEqual(await entriesBy(c, () => update(id, { parkedMs: null, isolation: 'process' })), [])
 })
 
+test('an org has 500 pools at most, also when several are made at once', async () => {
+  const org = await anOrg(c)
+  const { apiKey, slug } = org
+  const create = (name: string) => c.call(ops.pools.create, { org: slug, name }, { apiKey })
+  await c.db`
+    insert into runner_pools (id, org_id, name, settings)
+    select 'pool_' || lpad(to_hex(n), 26, '0'), ${org.id}, 'p' || n, '{}' from generate_series(1, 493) n`
+  const asked = await Promise.allSettled(Array.from({ length: 12 }, (_, i) => create(`more-${i}`)))
+  const made = asked.filter((one) => one.status === 'fulfilled')
+  assert.equal(made.length, 6)
+  await assert.rejects(create('too-much'), refusal('VALIDATION_FAILED', 'name'))
+  // What was deleted does not count, and counts again when it comes back.
+  const { id } = made[0]!.value.runnerPool
+  await c.call(ops.pools.delete, { pool: id }, { apiKey })
+  await create('in-its-place')
+  await assert.rejects(create(made[0]!.value.runnerPool.name), refusal('VALIDATION_FAILED', 'name'))
+})
+
 test('changes at once are all made', async () => {
   const id = await aPool('at-once')
   const asked: Settings[] = [{ slots: 3 }, { labels: ['x'] }, { limits: { cpus: 1 } }, { limits: { memoryMb: 64 } }]

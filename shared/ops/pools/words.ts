@@ -44,8 +44,8 @@ export const pools: ExamplesOf<'pools'> = {
   },
   create: {
     about:
-      'It has no runners at first. A name that is taken is refused with `CONFLICT`. Next: ' +
-      '`pools.createToken`, and an agent with that token.',
+      'It has no runners at first. A name that is taken is refused with `CONFLICT`. An org has ' +
+      '500 pools at most. Next: `pools.createToken`, and an agent with that token.',
     input: { org: 'acme', name: 'gpu' },
     output: { runnerPool: { ...POOL, id: IDS.gpuPool, name: 'gpu', runners: 0, createdAt: NINE } },
     fields: {

@@ -9,8 +9,8 @@ export const audit = (deps: AuditNeeds): HandlersFor<'audit'> => ({
   list: async ({ input, caller }) => {
     const { org: _, limit, cursor, ...filter } = input
     const before = decodeCursor(cursor, /^aud_[0-9a-z]{26}$/)
-    const found = await listAudit(deps, caller, { ...filter, before, limit: limit + 1 })
-    const { rows, nextCursor } = pageOf(found, limit, (entry) => entry.id)
+    const { entries, fitting } = await listAudit(deps, caller, { ...filter, before, limit })
+    const { rows, nextCursor } = pageOf(entries, fitting, (entry) => entry.id)
     return { auditEntries: rows, nextCursor }
   },
 })

@@ -8,8 +8,8 @@ type JobsNeeds = Needs<typeof cancelJob | typeof getJob | typeof listJobs>
 export const jobs = (deps: JobsNeeds): HandlersFor<'jobs'> => ({
   list: async ({ input: { status, cursor, limit }, caller }) => {
     const before = decodeCursor(cursor, /^job_[0-9a-z]{26}$/)
-    const found = await listJobs(deps, caller.orgId, { status, before, limit: limit + 1 })
-    const { rows, nextCursor } = pageOf(found, limit, (job) => job.id)
+    const { jobs: found, fitting } = await listJobs(deps, caller.orgId, { status, before, limit })
+    const { rows, nextCursor } = pageOf(found, fitting, (job) => job.id)
     return { jobs: rows, nextCursor }
   },
 

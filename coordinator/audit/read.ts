@@ -1,6 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { AuditEntry } from '@windlass/shared/model/audit.ts'
 import type { Db } from '../db/client.ts'
+import { countFitting } from '../db/page-bytes.ts'
 import type { Caller } from '../actor.ts'
 import type { AuditRow } from './row.ts'
 import * as store from './store.ts'
@@ -9,11 +10,17 @@ export const changesBy = store.changesBy
 
 type AuditAsk = Omit<store.AuditFilter, 'orgId' | 'actions'> & { action?: readonly string[] | undefined }
 
-export async function listAudit(deps: { db: Db }, caller: Caller, ask: AuditAsk): Promise<AuditEntry[]> {
+/** So many of the page as fit into one answer, and the one behind them. */
+export async function listAudit(
+  { db }: { db: Db },
+  caller: Caller,
+  ask: AuditAsk,
+): Promise<{ entries: AuditEntry[]; fitting: number }> {
   const { action, ...rest } = ask
-  const actions = action && actionsOf(action)
-  const rows = await store.list(deps.db, { ...rest, actions, orgId: caller.orgId })
-  return rows.map((row) => present(caller.org, row))
+  const filter = { ...rest, actions: action && actionsOf(action), orgId: caller.orgId }
+  const fitting = countFitting(await store.sizes(db, filter))
+  const rows = await store.list(db, { ...filter, limit: fitting + 1 })
+  return { entries: rows.map((row) => present(caller.org, row)), fitting }
 }
 
 /** `keys.revoke`, or `keys.*` for the whole group. */

@@ -1,7 +1,7 @@
 import type { AuditId, OrgId } from '@windlass/shared/ids.ts'
 import type { Db, Sql } from '../db/client.ts'
 import { idBounds, instant } from '../db/ids-at.ts'
-import { newest, type Newest } from '../db/newest.ts'
+import { type Fragment, newest, type Newest } from '../db/newest.ts'
 import type { AuditRow, Author, Change } from './row.ts'
 
 export async function insert(sql: Sql, entry: Change & { id: AuditId; by: Author }): Promise<void> {
@@ -38,11 +38,25 @@ export interface ActionFilter {
 
 /** Newest first: ids sort by creation. Each filter has an index of its own, so that what is rare is found among what is common. */
 export function list(db: Db, f: AuditFilter): Promise<AuditRow[]> {
-  if (!f.actions) return db<AuditRow[]>`${page(db, f)}`
-  return db<AuditRow[]>`
+  const columns = db`
+    a.id, a.at, a.actor_kind, a.actor_id, a.actor_name, a.via, a.request_id, a.action, a.target_type, a.target_id,
+    a.target_name, a.before, a.after`
+  return db<AuditRow[]>`${merged(db, f, columns)}`
+}
+
+/** How many bytes the values of each entry of the same list have. */
+export function sizes(db: Db, f: AuditFilter): Promise<{ bytes: number }[]> {
+  const bytes = db`
+    a.id, coalesce(octet_length(a.before::text), 0) + coalesce(octet_length(a.after::text), 0) as bytes`
+  return db<{ bytes: number }[]>`${merged(db, f, bytes)}`
+}
+
+function merged(sql: Sql, f: AuditFilter, columns: Fragment): Fragment {
+  if (!f.actions) return page(sql, f, columns)
+  return sql`
     select found.*
     from unnest(${[...f.actions.groups]}::text[]) as g (name)
-    cross join lateral (${page(db, f)}) found
+    cross join lateral (${page(sql, f, columns)}) found
     order by found.id desc
     limit ${f.limit}`
 }
@@ -58,15 +72,14 @@ export function changesBy(sql: Sql, action: string): Promise<ChangeOfOrg[]> {
     where a.action = ${action}`
 }
 
-function page(sql: Sql, f: AuditFilter) {
+function page(sql: Sql, f: AuditFilter, columns: Fragment): Fragment {
   const { where, order } = newest(sql, {
     ...startOf(sql, f),
     id: sql`a.id`,
     ...idBounds('aud', { before: f.before, since: f.createdAfter, until: f.createdBefore }),
   })
   return sql`
-    select a.id, a.at, a.actor_kind, a.actor_id, a.actor_name, a.via, a.request_id, a.action, a.target_type, a.target_id,
-           a.target_name, a.before, a.after
+    select ${columns}
     from audit_log a
     where ${where}
     ${f.actions ? among(sql, f, f.actions) : sql``}

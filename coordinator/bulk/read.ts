@@ -7,11 +7,19 @@ import type { Acting, Caller } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { Author } from '../audit/row.ts'
 import type { Db, Tx } from '../db/client.ts'
+import { countFitting } from '../db/page-bytes.ts'
 import { presentJob } from './row.ts'
 import * as store from './store.ts'
 
-export async function listJobs(deps: { db: Db }, orgId: OrgId, page: store.JobPage): Promise<Job[]> {
-  return (await store.list(deps.db, orgId, page)).map(presentJob)
+/** So many of the page as fit into one answer, and the one behind them. */
+export async function listJobs(
+  { db }: { db: Db },
+  orgId: OrgId,
+  page: store.JobPage,
+): Promise<{ jobs: Job[]; fitting: number }> {
+  const fitting = countFitting(await store.sizes(db, orgId, page))
+  const rows = await store.list(db, orgId, { ...page, limit: fitting + 1 })
+  return { jobs: rows.map(presentJob), fitting }
 }
 
 export async function getJob(deps: { db: Db }, { orgId }: Caller, id: JobId): Promise<Job> {

@@ -92,12 +92,23 @@ export interface JobPage {
   limit: number
 }
 
-export function list(db: Db, orgId: OrgId, { status, before, limit }: JobPage): Promise<JobRow[]> {
-  return db<JobRow[]>`
-    ${jobs(db)}
+export function list(db: Db, orgId: OrgId, page: JobPage): Promise<JobRow[]> {
+  return db<JobRow[]>`${jobs(db)} ${pageOf(db, orgId, page)}`
+}
+
+/** How many bytes the texts of each job of the page have. */
+export function sizes(db: Db, orgId: OrgId, page: JobPage): Promise<{ bytes: number }[]> {
+  return db<{ bytes: number }[]>`
+    select octet_length(j.filter::text) + coalesce(octet_length(j.error), 0) as bytes
+    from bulk_jobs j
+    ${pageOf(db, orgId, page)}`
+}
+
+function pageOf(sql: Sql, orgId: OrgId, { status, before, limit }: JobPage) {
+  return sql`
     where j.org_id = ${orgId}
-    ${status === undefined ? db`` : db`and j.status = ${status}`}
-    ${before === undefined ? db`` : db`and j.id < ${before}`}
+    ${status === undefined ? sql`` : sql`and j.status = ${status}`}
+    ${before === undefined ? sql`` : sql`and j.id < ${before}`}
     order by j.id desc
     limit ${limit}`
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { EnvironmentRef, JobId, Slug, WorkflowRef } from '../ids.ts'
-import { RunStatus, TriggerFilter } from './run.ts'
+import { eachOnce } from './each-once.ts'
+import { RUN_STATUSES, TriggerFilter } from './run.ts'
 
 /** What leads to runs, in lists and in jobs. */
 export const RunFilter = {
-  status: z.array(RunStatus).min(1).optional(),
+  status: eachOnce(RUN_STATUSES).optional(),
   workflow: WorkflowRef.optional().meta({ description: 'Only those of this workflow: its slug or id.' }),
   environment: EnvironmentRef.optional().meta({ description: 'Only those of this environment: its name or id.' }),
   trigger: TriggerFilter.optional().meta({

@@ -113,6 +113,25 @@ test('pages leave nothing out and repeat nothing, whatever is filtered', async (
   }
 })
 
+test('a page has 1 MiB at most, and the pages have all entries', async () => {
+  const org = await anOrg(c)
+  const by = { kind: 'operator', id: 'large', name: 'Ada', orgId: org.id, via: 'admin', requestId: null } as const
+  for (let i = 0; i < 7; i++) {
+    const facts = { before: { text: 'x'.repeat(200_000) }, after: { text: 'y'.repeat(200_000) } }
+    await record(c.db, by, { action: 'large.write', target: { type: 'thing', id: `${i}` }, ...facts })
+  }
+  for (const filter of [{ actor: 'large' }, { action: ['large.*'] }]) {
+    const pages: string[][] = []
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const ask = { org: org.slug, ...filter, limit: 100, ...(cursor && { cursor }) }
+      const page = await c.call(ops.audit.list, ask, { apiKey: org.apiKey })
+      pages.push(page.auditEntries.map(({ target }) => target.id))
+      cursor = page.nextCursor
+    }
+    assert.deepEqual(pages, [['6', '5'], ['4', '3'], ['2', '1'], ['0']])
+  }
+})
+
 test('what cannot be meant is refused with its path and the form', async () => {
   for (const action of ['keys', 'keys.', '*', '*.*', 'keys.*.*', '.revoke', 'keys revoke', 'Keys.revoke', "keys.'"]) {
     await assert.rejects(list({ action: ['runs.*', action] }), (error: Error) => {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { InputId, RunId, Slug } from '../../ids.ts'
-import { InputStatus, PendingInput } from '../../model/input.ts'
+import { eachOnce } from '../../model/each-once.ts'
+import { INPUT_STATUSES, PendingInput } from '../../model/input.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
 import type { Group } from '../group.ts'
 import { op } from '../op.ts'
@@ -27,7 +28,7 @@ export const rows = {
     summary: 'List the questions that runs ask, newest first; the open ones unless a status is named.',
     input: z.strictObject({
       org: Slug,
-      status: z.array(InputStatus).min(1).default(['open']),
+      status: eachOnce(INPUT_STATUSES).default(['open']),
       run: RunId.optional(),
       ...PageQuery,
     }),

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { RunId, Slug } from '../../ids.ts'
+import { eachOnce } from '../../model/each-once.ts'
 import { CHANNELS, Channel, DEFAULT_CHANNELS, RunEvent } from '../../model/event.ts'
 import { RunFilter } from '../../model/job.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
 import { Offset, Part } from '../../model/part.ts'
-import { Run, RunStatus } from '../../model/run.ts'
+import { Run, RUN_STATUSES } from '../../model/run.ts'
 import { Why } from '../../model/why.ts'
 import { bulkRuns } from './bulk.ts'
 import type { Group } from '../group.ts'
@@ -244,7 +245,7 @@ export const rows = {
     scope: ['run:read'],
     role: 'viewer',
     summary: 'List the runs that a run has called, newest first.',
-    input: z.strictObject({ run: RunId, status: z.array(RunStatus).min(1).optional(), ...PageQuery }),
+    input: z.strictObject({ run: RunId, status: eachOnce(RUN_STATUSES).optional(), ...PageQuery }),
     output: z.object({ runs: z.array(Run), nextCursor: NextCursor }),
     faults: ['NOT_FOUND'],
     success: 200,

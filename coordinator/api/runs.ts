@@ -69,9 +69,9 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
     const environment = isId ? await deps.environments.find(caller.orgId, filter.environment!) : filter.environment
     if (isId && environment === undefined) return { runs: [], nextCursor: null }
     const before = decodeCursor(cursor, /^run_[0-9a-z]{26}$/)
-    const ask = { ...filter, orgId: caller.orgId, workflowId, environment, before, limit: limit + 1 }
-    const found = await listRuns(deps, ask)
-    const { rows, nextCursor } = pageOf(found, limit, (run) => run.id)
+    const ask = { ...filter, orgId: caller.orgId, workflowId, environment, before, limit }
+    const { runs: found, fitting } = await listRuns(deps, ask)
+    const { rows, nextCursor } = pageOf(found, fitting, (run) => run.id)
     return { runs: rows, nextCursor }
   },
 
@@ -102,8 +102,9 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
   children: async ({ input, caller }) => {
     const { run, status, limit, cursor } = input
     const before = decodeCursor(cursor, /^run_[0-9a-z]{26}$/)
-    const found = await listChildren(deps, { orgId: caller.orgId, parentRunId: run, status, before, limit: limit + 1 })
-    const { rows, nextCursor } = pageOf(found, limit, (child) => child.id)
+    const ask = { orgId: caller.orgId, parentRunId: run, status, before, limit }
+    const { runs: found, fitting } = await listChildren(deps, ask)
+    const { rows, nextCursor } = pageOf(found, fitting, (child) => child.id)
     return { runs: rows, nextCursor }
   },
 

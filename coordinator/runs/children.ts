@@ -7,7 +7,10 @@ import * as store from './store.ts'
 import type { RunFilter } from './store-list.ts'
 
 /** The runs that this one has called itself. Their own children are found through them. */
-export async function listChildren(deps: { db: Db }, filter: RunFilter & { parentRunId: RunId }): Promise<Run[]> {
+export async function listChildren(
+  deps: { db: Db },
+  filter: RunFilter & { parentRunId: RunId },
+): Promise<{ runs: Run[]; fitting: number }> {
   const [parent, children] = await Promise.all([
     store.find(deps.db, filter.orgId, filter.parentRunId),
     listRuns(deps, filter),

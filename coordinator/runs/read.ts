@@ -5,7 +5,9 @@ import type { GroupCommit } from '../db/group-commit.ts'
 import type { RunAddress } from './store.ts'
 import type { Caller, ProgramIdentity } from '../actor.ts'
 import type { Db, Sql } from '../db/client.ts'
-import { presentRun } from '../engine/rules/run.ts'
+import { countFitting } from '../db/page-bytes.ts'
+import { presentRun, type RunRow } from '../engine/rules/run.ts'
+import { mapInSlices } from '../slices.ts'
 import * as store from './store.ts'
 import { list, listIds, listStretch, type RunFilter, type Stretch } from './store-list.ts'
 
@@ -28,9 +30,16 @@ export async function readRuns(db: Db, asked: readonly store.RunAddress[]): Prom
   return asked.map((one) => runs.get(keyOf(one)))
 }
 
-export async function listRuns(deps: { db: Db }, filter: RunFilter): Promise<Run[]> {
-  return (await list(deps.db, filter)).map(presentRun)
+/** So many of the page as fit into one answer, and the one behind them. */
+export async function listRuns({ db }: { db: Db }, filter: RunFilter): Promise<{ runs: Run[]; fitting: number }> {
+  const rows = await list(db, { ...filter, limit: filter.limit + 1 })
+  const fitting = countFitting(rows.slice(0, filter.limit).map(sizeOf))
+  return { runs: await mapInSlices(rows.slice(0, fitting + 1), presentRun, filter.orgId), fitting }
 }
+
+/** What programs have said is the one thing that may be large. */
+const sizeOf = ({ error, blocked }: RunRow) => ({ bytes: byteLength(error) + byteLength(blocked) })
+const byteLength = (text: string | null) => (text === null ? 0 : Buffer.byteLength(text))
 
 /** Those of the same runs. */
 export function listRunIds(sql: Sql, filter: RunFilter): Promise<RunId[]> {

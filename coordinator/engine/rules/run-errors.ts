@@ -21,10 +21,12 @@ export function invalidOutput({ path, message }: Invalid): RunError {
 }
 
 const PROGRAM_CODE = /^[A-Z][A-Z0-9_]{0,63}$/
-/** A stack is for people: what is longer says no more. */
-const STACK_CHARACTERS = 8000
+/**
+ * Of message, stack and detail each, as JSON: an error is part of every list of runs. They are for people, and what is
+ * longer says no more. A control character has six bytes.
+ */
+const MOST_BYTES = 8000
 const NAME_CHARACTERS = 200
-const DETAIL_CHARACTERS = 8000
 const DETAIL_LEVELS = 50
 
 /** Said by the program itself, so any of it may be missing or something else. */
@@ -32,14 +34,33 @@ export function threwError(error: Extract<Ending, { how: 'threw' }>['error']): R
   const name = textOr('Error', error.name).slice(0, NAME_CHARACTERS)
   const message = textOr(name, error.message)
   const code = typeof error.code === 'string' && PROGRAM_CODE.test(error.code) ? error.code : 'PROGRAM_FAILED'
-  const stack = typeof error.stack === 'string' ? { stack: error.stack.slice(0, STACK_CHARACTERS) } : {}
-  return { code, message: message.slice(0, STACK_CHARACTERS), detail: { ...detailOf(error.detail), name, ...stack } }
+  const stack = typeof error.stack === 'string' ? { stack: cut(error.stack) } : {}
+  return { code, message: cut(message), detail: { ...detailOf(error.detail), name, ...stack } }
 }
 
-/** The detail is part of every list of runs, so it is short. A detail too deep for JSON would fail every commit. */
+/** As much of its beginning as has few enough bytes as JSON. */
+function cut(text: string): string {
+  // Each character has a byte at least.
+  const start = text.slice(0, MOST_BYTES)
+  if (jsonBytes(start) <= MOST_BYTES) return start
+  let [fits, tooLong] = [0, start.length]
+  while (tooLong - fits > 1) {
+    const middle = (fits + tooLong) >> 1
+    if (jsonBytes(start.slice(0, middle)) <= MOST_BYTES) fits = middle
+    else tooLong = middle
+  }
+  // Half of a pair would be no character.
+  return start.slice(0, isHalf(start, fits) ? fits - 1 : fits)
+}
+
+/** Without the quotes of a text. */
+const jsonBytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value)) - (typeof value === 'string' ? 2 : 0)
+const isHalf = (text: string, end: number) => /[\ud800-\udbff]/.test(text[end - 1] ?? '')
+
+/** A detail too deep for JSON would fail every commit. */
 function detailOf(detail: unknown): Record<string, unknown> {
   if (typeof detail !== 'object' || detail === null) return {}
-  const isSmall = nestsWithin(detail, DETAIL_LEVELS) && JSON.stringify(detail).length <= DETAIL_CHARACTERS
+  const isSmall = nestsWithin(detail, DETAIL_LEVELS) && jsonBytes(detail) <= MOST_BYTES
   return isSmall ? { ...detail } : { truncated: true }
 }
 

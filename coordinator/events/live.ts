@@ -2,7 +2,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { createSlices } from '../slices.ts'
-import type { LogPage } from './page.ts'
+import { LogPage } from './page.ts'
 
 /** Readers of one log share its reads: frames are gathered for this long, then one statement serves all of them. */
 const GATHER_MS = 5
@@ -16,7 +16,7 @@ export interface LiveLog {
   /** By which it is rung, and what its readers have in common. */
   readonly id: string
   readonly orgId: string
-  /** What comes after a cursor, in order: some `LIVE_PAGE` of it. */
+  /** What comes after a cursor, or after what is gone, in order: some `LIVE_PAGE` of it. */
   after(since: number): Promise<LogRead>
 }
 
@@ -26,12 +26,15 @@ interface LogRead {
   end: number
   /** Nothing follows upon that. */
   isOver: boolean
+  /** Of the events up to this cursor some are gone, which a reader that stands before it can no longer get. */
+  goneTo?: number
 }
 
 export interface Reader {
   /**
    * Gets what of a page comes after `since`: events in order, without gap or double. `done`: this was the
-   * last of the log. A reader that answers a promise is full, and gets nothing more before it resolves.
+   * last of the log, or what follows is gone: it has to come back. A reader that answers a promise is full, and gets
+   * nothing more before it resolves.
    */
   take(page: LogPage, since: number, done: boolean): Promise<void> | undefined
 }
@@ -156,19 +159,28 @@ async function readPage({ log, readers }: Tail): Promise<Reading | undefined> {
   // It has got everything. Another one may stand further back.
   const next = first < read.end ? undefined : firstBehind(readers, read.end)
   if (next !== undefined) read = await log.after((since = next))
+  since = Math.max(since, read.goneTo ?? 0)
   return { ...read, since, last: read.page.events.at(-1)?.cursor ?? read.end }
 }
 
 /** False when all are full, or gone. */
 const takesMore = ({ readers }: Tail): boolean => firstBehind(readers) !== undefined
 
+const NOTHING = new LogPage([])
+
 /** Gives a page to all who stand within it. */
 async function handOut(tail: Tail, reading: Reading, ring: () => void): Promise<void> {
-  const { page, since, last, end, isOver } = reading
+  const { page, since, last, end, isOver, goneTo = 0 } = reading
   const slice = createSlices(tail.log.orgId)
   for (const [reader, progress] of Array.from(tail.readers)) {
     const { seen, isFull } = progress
     if (isFull || !tail.readers.has(reader)) continue
+    if (seen < goneTo) {
+      // Whatever came now, it would not know what it has missed. As it comes back, it is told.
+      progress.isFull = true
+      void reader.take(NOTHING, seen, true)
+      continue
+    }
     const isWithin = seen >= since && seen < last
     if (isWithin) progress.seen = last
     const done = isOver && progress.seen >= end

@@ -76,8 +76,11 @@ function orgLog(db: Db, orgId: OrgId, series: string): LiveLog {
       if (found.endsSoon) await store.putOff(db, orgId)
       const end = found.isBehind ? await giveAll(db, orgId) : found.position
       const rows = since < end ? await store.after(db, orgId, { since, ...LIVE_PAGE }) : []
+      // Positions follow one upon the other. What is missing has been taken away, maybe only after the look at the log.
+      const isGap = since < end && rows[0]?.position !== since + 1
+      const goneTo = isGap ? await store.goneTo(db, orgId) : found.goneTo
       const print = ({ type, dataText, cursor }: StoredEvent) => sseFrame(type, dataText, `${series}.${cursor}`)
-      return { page: new LogPage(rows.map(eventOf), print), end, isOver: false }
+      return { page: new LogPage(rows.map(eventOf), print), end, isOver: false, goneTo }
     },
   }
 }

@@ -95,6 +95,7 @@ export function givePositions(db: Db, orgId: OrgId, limit: number): Promise<{ gi
 export interface OrgLogState {
   series: string
   position: number
+  goneTo: number
   /** Something has no position yet. */
   isBehind: boolean
   /** The end should be put off. */
@@ -106,13 +107,19 @@ export interface OrgLogState {
 /** Some looks into indexes. Undefined: the log was never begun. */
 export async function state(db: Db, orgId: OrgId): Promise<OrgLogState | undefined> {
   const [row] = await db<[OrgLogState?]>`
-    select series, position::float8 as position,
+    select series, position::float8 as position, gone_to::float8 as gone_to,
            exists (select from org_events e where e.org_id = ${orgId} and e.position is null) as is_behind,
            kept_until < now() + ${STORED_FOR}::interval - ${PUT_OFF_AFTER}::interval as ends_soon,
            kept_until <= now() as is_over
     from org_logs
     where org_id = ${orgId}`
   return row
+}
+
+export async function goneTo(db: Db, orgId: OrgId): Promise<number> {
+  const [row] = await db<[{ goneTo: number }?]>`
+    select gone_to::float8 as gone_to from org_logs where org_id = ${orgId}`
+  return row?.goneTo ?? 0
 }
 
 /** An event of the log, with what it is about. */

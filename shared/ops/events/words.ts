@@ -20,8 +20,8 @@ export const events: ExamplesOf<'events'> = {
       'back within a day sends the last id as `Last-Event-ID` (a browser does so by itself) and misses nothing, and',
       'sees nothing twice. Where events behind that position are gone, the first event is `reset` in place of',
       '`ready`: list the runs, and follow on from there. An org keeps the events of a day, and a million at most.',
-      'After `event: done`, which comes when the log ends under a reader, open the stream again. A line with a',
-      'colon comes every 15 s so that proxies keep the line open.',
+      'After `event: done`, which comes when the log ends under a reader or the reader falls behind what is kept,',
+      'open the stream again. A line with a colon comes every 15 s so that proxies keep the line open.',
     ].join(' '),
     input: { org: 'acme', since: AT },
     output: [

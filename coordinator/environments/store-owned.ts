@@ -2,30 +2,49 @@ import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Sql, Tx } from '../db/client.ts'
 import { unnest } from '../db/unnest.ts'
 
-export type Slot = 'current' | 'previous'
+/** Of secrets that were replaced and serve on for a while. */
+export const FORMER = ['previous', 'previous-2', 'previous-3', 'previous-4', 'previous-5'] as const
+export type FormerSlot = (typeof FORMER)[number]
+export type Slot = 'current' | FormerSlot
 
-export interface OwnedRow {
-  ownerId: string
-  slot: Slot
+export interface Owner {
   orgId: OrgId
+  ownerId: string
+}
+
+export interface OwnedRow extends Owner {
+  slot: Slot
   sealed: string
 }
 
-/** Replaces the current secret. That one serves on for `overlapMs`; with 0 it is gone at once. */
-export async function replace(tx: Tx, row: Omit<OwnedRow, 'slot'>, overlapMs: number): Promise<Date | null> {
-  const { ownerId, orgId, sealed } = row
-  await tx`delete from owned_secrets where owner_id = ${ownerId} and org_id = ${orgId} and slot = 'previous'`
-  const [previous] = await tx<{ endsAt: Date }[]>`
-    insert into owned_secrets (owner_id, slot, org_id, sealed, ends_at)
-    select owner_id, 'previous', org_id, sealed, now() + ${overlapMs}::float8 * interval '1 millisecond'
+/** As `serving`. Nobody seals them anew before the end of `tx`. */
+export function lockServing(tx: Tx, { ownerId, orgId }: Owner): Promise<OwnedRow[]> {
+  return tx<OwnedRow[]>`
+    select owner_id, slot, org_id, sealed
     from owned_secrets
-    where owner_id = ${ownerId} and org_id = ${orgId} and slot = 'current' and ${overlapMs}::float8 > 0
-    returning ends_at`
+    where owner_id = ${ownerId} and org_id = ${orgId} and (ends_at is null or ends_at > now())
+    order by slot
+    for update`
+}
+
+/** Has a secret serve on as a former one, in a slot that is free or whose secret has ended. */
+export async function serveOn(tx: Tx, row: OwnedRow, overlapMs: number): Promise<void> {
+  const { ownerId, slot, orgId, sealed } = row
+  await tx`
+    insert into owned_secrets (owner_id, slot, org_id, sealed, ends_at)
+    values (${ownerId}, ${slot}, ${orgId}, ${sealed}, now() + ${overlapMs}::float8 * interval '1 millisecond')
+    on conflict (owner_id, slot) do update set sealed = excluded.sealed, ends_at = excluded.ends_at`
+}
+
+export async function setCurrent(tx: Tx, { ownerId, orgId, sealed }: Owner & { sealed: string }): Promise<void> {
   await tx`
     insert into owned_secrets (owner_id, slot, org_id, sealed)
     values (${ownerId}, 'current', ${orgId}, ${sealed})
     on conflict (owner_id, slot) do update set sealed = excluded.sealed`
-  return previous?.endsAt ?? null
+}
+
+export function removeFormer(tx: Tx, { ownerId, orgId }: Owner): PromiseLike<unknown> {
+  return tx`delete from owned_secrets where owner_id = ${ownerId} and org_id = ${orgId} and slot <> 'current'`
 }
 
 /** Those that serve now, the current one first. A sender names no org: the id alone leads to them. */
@@ -47,7 +66,7 @@ export interface OwnedState {
   previousUntil: Date | null
 }
 
-/** Whether things have a secret, and until when the one of before serves. */
+/** Whether things have a secret, and until when a former one serves: of several the last. */
 export function statesOf(sql: Sql, orgId: OrgId, ownerIds: readonly string[]): Promise<OwnedState[]> {
   return sql<OwnedState[]>`
     select owner_id, bool_or(slot = 'current') as has_secret,

@@ -197,6 +197,7 @@ export interface SecretAsk {
   overlapMs: number
 }
 
+/** Asked a second time with the secret that is set, it changes nothing but what `overlapMs` 0 ends. */
 export async function setConnectionSecret(
   deps: SecretDeps,
   by: Acting,
@@ -209,9 +210,11 @@ export async function setConnectionSecret(
     await store.lockConnection(tx, by.orgId, id)
     const row = await store.findConnection(tx, by.orgId, id)
     if (!row) throw new Fault('NOT_FOUND', { connection: id })
-    const until = await replaceOwned(tx, deps, { orgId: by.orgId, ownerId: id }, { secret, overlapMs })
-    await store.noteConnectionRotated(tx, by.orgId, id)
-    const after = { isGiven: given !== undefined, previousSecretUntil: until?.getTime() ?? null }
+    const owner = { orgId: by.orgId, ownerId: id }
+    const { isNew, hasEnded, previousUntil } = await replaceOwned(tx, deps, owner, { secret, overlapMs })
+    if (isNew) await store.noteConnectionRotated(tx, by.orgId, id)
+    else if (!hasEnded) return
+    const after = { isGiven: given !== undefined, isNew, previousSecretUntil: previousUntil?.getTime() ?? null }
     await record(tx, by, { action: 'connections.setSecret', target: target(id, row.name), after })
   })
   return { connection: await getConnection(deps, by, id, at), secret }

@@ -36,7 +36,7 @@ export async function setWebhook(
   return present(deps, { ...row, auth }, at)
 }
 
-/** A new secret, shown now or never. The one of before serves on for `overlapMs`. */
+/** A new secret, shown now or never. The one of before serves on for `overlapMs`; with 0 no former one does. */
 export async function rotateWebhook(
   deps: Deps & { secretKeys: SecretKeys },
   by: Acting,
@@ -47,9 +47,10 @@ export async function rotateWebhook(
   const secret = newOwnedSecret()
   await deps.db.begin(async (tx) => {
     await webhooks.lockWebhook(tx, by.orgId, row.id)
-    const until = await replaceOwned(tx, deps, { orgId: by.orgId, ownerId: row.id }, { secret, overlapMs })
+    const owner = { orgId: by.orgId, ownerId: row.id }
+    const { previousUntil } = await replaceOwned(tx, deps, owner, { secret, overlapMs })
     await webhooks.noteRotated(tx, by.orgId, row.id)
-    const after = { previousSecretUntil: until?.getTime() ?? null }
+    const after = { previousSecretUntil: previousUntil?.getTime() ?? null }
     await record(tx, by, { action: 'webhooks.rotate', target: targetOf(row), after })
   })
   return { webhook: await getWebhook(deps, by, workflowId, at), secret }

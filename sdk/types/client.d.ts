@@ -907,7 +907,7 @@ export interface Client extends Follows {
         org?: string
         /** Slug or id of a workflow. */
         workflow: string
-        /** How long the secret of before serves as well; 0 ends it at once. */
+        /** How long the secret of before serves as well; 0 ends it and all former ones at once. */
         overlapMs?: number
       },
       options?: CallOptions,
@@ -1029,7 +1029,7 @@ export interface Client extends Follows {
         connection: string
         /** Never shown again. Left out: one is made. */
         secret?: string
-        /** How long the secret of before serves as well; 0 ends it at once. */
+        /** How long the secret of before serves as well; 0 ends it and all former ones at once. */
         overlapMs?: number
       },
       options?: CallOptions,
@@ -2156,7 +2156,7 @@ export interface Webhook {
   createdAt: number
   /** Null: nobody has asked for its secret yet. */
   rotatedAt: number | null
-  /** Until then the secret of before serves as well. */
+  /** Until then a former secret serves as well. */
   previousSecretUntil: number | null
   /** Of one that was verified; may be a minute old. */
   lastDeliveryAt: number | null
@@ -2185,7 +2185,7 @@ export interface Connection {
   createdAt: number
   createdBy: string
   rotatedAt: number | null
-  /** Until then the secret of before serves as well. */
+  /** Until then a former secret serves as well. */
   previousSecretUntil: number | null
   /** Of one that was verified; may be a minute old. */
   lastDeliveryAt: number | null

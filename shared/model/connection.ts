@@ -118,7 +118,7 @@ export const Connection = z
     createdAt: At,
     createdBy: z.string(),
     rotatedAt: At.nullable(),
-    previousSecretUntil: At.nullable().meta({ description: 'Until then the secret of before serves as well.' }),
+    previousSecretUntil: At.nullable().meta({ description: 'Until then a former secret serves as well.' }),
     lastDeliveryAt: At.nullable().meta({ description: 'Of one that was verified; may be a minute old.' }),
   })
   .meta({ id: 'Connection' })

@@ -22,7 +22,7 @@ export const Webhook = z
     dedupe: Source.nullable(),
     createdAt: At,
     rotatedAt: At.nullable().meta({ description: 'Null: nobody has asked for its secret yet.' }),
-    previousSecretUntil: At.nullable().meta({ description: 'Until then the secret of before serves as well.' }),
+    previousSecretUntil: At.nullable().meta({ description: 'Until then a former secret serves as well.' }),
     lastDeliveryAt: At.nullable().meta({ description: 'Of one that was verified; may be a minute old.' }),
   })
   .meta({ id: 'Webhook' })
@@ -33,4 +33,4 @@ export const OverlapMs = z
   .min(0)
   .max(30 * 86_400_000)
   .default(86_400_000)
-  .meta({ description: 'How long the secret of before serves as well; 0 ends it at once.' })
+  .meta({ description: 'How long the secret of before serves as well; 0 ends it and all former ones at once.' })

@@ -12,7 +12,7 @@ export function addWebhooks(program: Command): void {
 
 const OVERLAP = [
   '--overlap <duration>',
-  'how long the secret of before serves as well, such as 1h; default 1d',
+  'how long the secret of before serves as well, such as 1h; 0s ends it and all former ones; default 1d',
 ] as const
 
 /** In milliseconds; undefined: as the service has it. */
@@ -28,7 +28,7 @@ export function withOverlap(command: Command): Command {
 const ROTATE_HELP = `
 The secret is printed once, alone on standard output:
   windlass webhooks rotate hello
-  windlass webhooks rotate hello --overlap 0s     ends the secret of before at once
+  windlass webhooks rotate hello --overlap 0s     ends the secret of before and all former ones at once
 It takes a session: an API key makes no secrets.`
 
 function addRotate(group: Command): void {
@@ -42,7 +42,7 @@ function addRotate(group: Command): void {
       print(answer.secret)
       note(`The secret of ${answer.webhook.url}. It is not shown again.`)
       const { previousSecretUntil } = answer.webhook
-      if (previousSecretUntil !== null) note(`The one of before serves until ${cellTime(previousSecretUntil)}`)
+      if (previousSecretUntil !== null) note(`Former ones serve until ${cellTime(previousSecretUntil)} at the latest`)
     })
   })
 }

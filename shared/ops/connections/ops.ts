@@ -156,7 +156,7 @@ export const rows = {
     summary: 'Set the secret of a connection, or make a new one and show it once.',
     input: z.strictObject({ connection: ConnectionId, secret: GivenSecret.optional(), overlapMs: OverlapMs }),
     output: z.object({ connection: Connection, secret: z.string() }),
-    faults: ['SECRETS_UNAVAILABLE'],
+    faults: ['CONFLICT', 'SECRETS_UNAVAILABLE'],
     success: 200,
   }),
   test: op({

@@ -61,7 +61,10 @@ export const connections: ExamplesOf<'connections'> = {
     output: {},
   },
   setSecret: {
-    about: `The secret of before serves on for \`overlapMs\`. ${ONCE} API keys cannot do this: use a session.`,
+    about:
+      'The secret of before serves on for `overlapMs`, and former ones until their own ends: five at most, then ' +
+      'CONFLICT. With 0 all of them end at once. The secret that is set already stays as it is, and so do former ' +
+      `ones unless \`overlapMs\` is 0. ${ONCE} API keys cannot do this: use a session.`,
     input: { connection: IDS.connection, secret: 'the-secret-that-the-provider-shows', overlapMs: 0 },
     output: { connection: { ...CONNECTION, rotatedAt: NINE }, secret: 'the-secret-that-the-provider-shows' },
   },

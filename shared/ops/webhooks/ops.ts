@@ -58,7 +58,7 @@ export const rows = {
     summary: 'Make a new secret for the webhook of a workflow, and show it once.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef, overlapMs: OverlapMs }),
     output: z.object({ webhook: Webhook, secret: z.string() }),
-    faults: ['SECRETS_UNAVAILABLE'],
+    faults: ['CONFLICT', 'SECRETS_UNAVAILABLE'],
     success: 200,
   }),
 }

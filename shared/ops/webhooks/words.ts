@@ -35,7 +35,9 @@ export const webhooks: ExamplesOf<'webhooks'> = {
     output: { webhook: WEBHOOK },
   },
   rotate: {
-    about: `${ONCE} The secret of before serves on for \`overlapMs\`. API keys cannot do this: use a session.`,
+    about:
+      `${ONCE} The secret of before serves on for \`overlapMs\`, and former ones until their own ends: five at most, ` +
+      'then CONFLICT. With 0 all of them end at once. API keys cannot do this: use a session.',
     input: { org: 'acme', workflow: 'approval', overlapMs: 86_400_000 },
     output: { webhook: WEBHOOK, secret: WEBHOOK_SECRET },
   },

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { type FileHandle, link, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, link, open, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Key, newKeyText, readKey } from './sealing.ts'
 
@@ -90,21 +90,32 @@ const HEADER = `# Keys of Windlass, by which secrets are sealed in its database:
 # Without this file the secrets are lost. Keep a copy apart from copies of the database.
 `
 
-/** Puts a new key on top. */
-export async function addKey(path: string, file: KeyFile): Promise<Key> {
+/** Throws when whoever changes the file has lost what gives him the right to, as by standing still for too long. */
+export type StillOurs = () => PromiseLike<unknown>
+
+/** Puts a new key on top of the file as it was read. Throws when it is not that any more. */
+export async function addKey(path: string, file: KeyFile, stillOurs?: StillOurs): Promise<Key> {
   const line = newKeyText()
   const lines = file.text.split('\n')
   const first = lines.findIndex(isKeyLine)
-  await replace(path, lines.toSpliced(first, 0, line).join('\n'))
+  await replace(path, file, { text: lines.toSpliced(first, 0, line).join('\n'), stillOurs })
   return readKey(line)!
 }
 
-/** Takes keys out, by their fingerprints. Answers the path of a file with these keys, which is there before they go. */
-export async function removeKeys(path: string, file: KeyFile, fingerprints: readonly string[]): Promise<string> {
+/**
+ * Takes keys out of the file as it was read, by their fingerprints; throws when it is not that any more. Answers the
+ * path of a file with these keys, which is there before they go, and stays when that fails.
+ */
+export async function removeKeys(
+  path: string,
+  file: KeyFile,
+  fingerprints: readonly string[],
+  stillOurs?: StillOurs,
+): Promise<string> {
   const goes = (line: string) => isKeyLine(line) && fingerprints.includes(readKey(line.trim())?.fingerprint ?? '')
   const lines = file.text.split('\n')
   const aside = await keepAside(path, lines.filter(goes))
-  await replace(path, lines.filter((line) => !goes(line)).join('\n'))
+  await replace(path, file, { text: lines.filter((line) => !goes(line)).join('\n'), stillOurs })
   return aside
 }
 
@@ -130,17 +141,44 @@ const RETIRED_HEADER = `# Keys of Windlass that were taken out of the file besid
 # from before need them: keep these apart from those, and remove this file when the last such copy is gone.
 `
 
-async function replace(path: string, text: string): Promise<void> {
+/** Another has changed the file since it was read, or may be about to. It is as he left it. */
+class Overtaken extends Error {}
+
+const OVERTAKEN = 'somebody else may have changed their file meanwhile, so this call has left it alone; call it again'
+
+interface Replacement {
+  text: string
+  stillOurs: StillOurs | undefined
+}
+
+/**
+ * Replaces the file if it is what was read, wherever a process stands still and for however long. Each puts its draft
+ * down, removes those of all others, looks at the file and then renames the draft, which fails where it was removed. Of
+ * two drafts that are both renamed, the second was put down after the first one's owner had removed others, so it was
+ * put down beside the first: its owner looked when that had been renamed, and has seen it.
+ */
+async function replace(path: string, { text: before }: KeyFile, { text, stillOurs }: Replacement): Promise<void> {
   try {
     // Behind a link: the link stays.
     const target = await realpath(path)
-    const aside = await writeAside(target, text, await stat(target))
-    await rename(aside, target).catch(async (error: unknown) => {
-      await rm(aside, { force: true })
+    const draft = await writeAside(target, text, await stat(target))
+    try {
+      const others = (await findDrafts(target)).filter((other) => other !== draft)
+      await Promise.all(others.map((other) => rm(other, { force: true })))
+      await stillOurs?.().then(undefined, (error: unknown) => {
+        throw new Overtaken(OVERTAKEN, { cause: error })
+      })
+      if ((await readFile(target, 'utf8')) !== before) throw new Overtaken(OVERTAKEN)
+      await rename(draft, target).catch((error: NodeJS.ErrnoException) => {
+        throw error.code === 'ENOENT' ? new Overtaken(OVERTAKEN, { cause: error }) : error
+      })
+    } catch (error) {
+      await rm(draft, { force: true })
       throw error
-    })
+    }
     await settle(dirname(target))
   } catch (error) {
+    if (error instanceof Overtaken) throw error
     const { code, message } = error as NodeJS.ErrnoException
     throw new Error(
       `the file of WINDLASS_SECRET_KEY_FILE cannot be replaced (${code ?? message}); change it by hand where it comes from: a new key is a line on its top`,
@@ -159,7 +197,8 @@ const DRAFT = /^\.[0-9a-f]{12}\.new$/
 
 /**
  * Files that a killed rotation has left beside that of the keys, each with all keys of then. Whoever holds the lock of
- * the keys knows that no rotation is under way to which one belongs.
+ * the keys knows that no rotation is under way to which one belongs, but for one that has lost the lock: without its
+ * draft that one changes nothing.
  */
 export async function findDrafts(path: string): Promise<string[]> {
   const target = await realpath(path).catch(() => undefined)

@@ -3,7 +3,7 @@ import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Operator } from '../accounts/operator.ts'
 import { changesBy } from '../audit/read.ts'
 import { record } from '../audit/record.ts'
-import type { Db, Tx } from '../db/client.ts'
+import { type Db, isConnectionLoss, type Tx } from '../db/client.ts'
 import { addKey, readKeyFile, removeDrafts, removeKeys } from './key-file.ts'
 import type { SealedRow, Seat } from './row.ts'
 import { sealedWith } from './sealing.ts'
@@ -59,16 +59,36 @@ export async function rotateKey(deps: RotateDeps, by: Operator): Promise<Rotated
   }
 }
 
+/**
+ * Nobody seals or changes keys meanwhile, unless this process stands still for so long that the server ends its
+ * session, and the lock with it.
+ */
+async function holdingKeys<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
+  let isLocked = false
+  try {
+    return (await db.begin(async (tx) => {
+      await store.lockKeys(tx, 'to change')
+      isLocked = true
+      return work(tx)
+    })) as T
+  } catch (error) {
+    throw isLocked && isConnectionLoss(error) ? new Fault('UNAVAILABLE', {}, SESSION_LOST) : error
+  }
+}
+
+const SESSION_LOST =
+  'The session in the database was lost, as by standing still for some seconds. Another call may have gone on ' +
+  'meanwhile; no key was lost. Call it again.'
+
 /** False: there is work left over from the last time, which comes first. */
 async function putOnTop({ db }: RotateDeps, path: string): Promise<boolean> {
-  return db.begin(async (tx) => {
+  return holdingKeys(db, async (tx) => {
     // Whoever is sealing with the key of before has committed, and the others will see the new one.
-    await store.lockKeys(tx, 'to change')
     const file = await orFault(readKeyFile(path))
     const others = file.keys.slice(1).map((key) => key.fingerprint)
     const uses = await store.keysInUse(tx)
     if (uses.some(({ fingerprint }) => others.includes(fingerprint))) return false
-    await orFault(addKey(path, file))
+    await orFault(addKey(path, file, () => store.lockKeys(tx, 'to change')))
     return true
   })
 }
@@ -183,9 +203,8 @@ export interface Retired {
  * used here: it may be what the secrets of another database are sealed with.
  */
 export async function retireKeys({ db }: Pick<RotateDeps, 'db'>, by: Operator, path: string): Promise<Retired> {
-  return db.begin(async (tx) => {
+  return holdingKeys(db, async (tx) => {
     // Nobody is just sealing with one of them.
-    await store.lockKeys(tx, 'to change')
     const file = await orFault(readKeyFile(path))
     const uses = new Set((await store.keysInUse(tx)).map((use) => use.fingerprint))
     const [first, ...others] = file.keys.map((key) => key.fingerprint)
@@ -194,7 +213,8 @@ export async function retireKeys({ db }: Pick<RotateDeps, 'db'>, by: Operator, p
     const known = new Set([...former.values()].flatMap((keys) => [...keys]))
     refuseUnknown(removed.filter((key) => !known.has(key)))
     await recordRetired(tx, by, { removed, former })
-    const aside = removed.length > 0 ? await orFault(removeKeys(path, file, removed)) : null
+    const stillOurs = () => store.lockKeys(tx, 'to change')
+    const aside = removed.length > 0 ? await orFault(removeKeys(path, file, removed, stillOurs)) : null
     await orFault(removeDrafts(path))
     return { removed, kept: [first!, ...others.filter((key) => uses.has(key))], aside }
   })

@@ -1,8 +1,8 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { EntryBatch } from '@windlass/shared/wire/agent.ts'
 import type { Held, Written } from '../run/spool/held.ts'
-import type { SpoolLine } from '../run/spool/line.ts'
-import type { Position } from '../run/spool/position.ts'
+import { isBefore, type Position } from '../run/spool/position.ts'
+import type { ReadLine } from '../run/spool/segments.ts'
 import type { Spool } from '../run/spool/spool.ts'
 import type { Link } from './link.ts'
 import { openWindow, type Window } from './window.ts'
@@ -37,7 +37,7 @@ const ENTRY_CHARS = 128
 /** A placement with so many more entries to send than it has sent is sent behind the others. */
 const TALKATIVE_ENTRIES = 8_192
 
-type Batch = Extract<SpoolLine, { kind: 'batch' }>
+type Batch = Extract<ReadLine, { kind: 'batch' }>
 
 export function createUpload(options: UploadOptions): Upload {
   return new SpoolUpload(options)
@@ -126,17 +126,18 @@ class SpoolUpload implements Upload {
       const { lines, next } = await spool.read(at)
       if (!goesOn()) return
       const batches = lines.filter((line) => line.kind === 'batch')
-      const isOf = (held: Held) => isMeant(held) && held.fromSegment <= at.segment
-      await this.#sendFrame(batches.flatMap((line) => this.#unsentOf(line, isOf)))
+      const { segment } = at
+      await this.#sendFrame(batches.flatMap((line) => this.#unsentOf(line, segment, isMeant)))
       if (!goesOn()) return
       at = next
       onPiece?.(at)
     }
   }
 
-  #unsentOf(line: Batch, isMeant: Reading['isMeant']): string[] {
+  #unsentOf(line: Batch, segment: number, isMeant: Reading['isMeant']): string[] {
     const held = this.#options.spool.find(line.run, line.epoch)
-    return held && isMeant(held) ? this.#unsent(held, line.first, line.last, () => line.json()) : []
+    if (!held || isBefore({ segment, offset: line.offset }, held.from)) return []
+    return isMeant(held) ? this.#unsent(held, line.first, line.last, () => line.json()) : []
   }
 
   #written(written: readonly Written[]): void {
@@ -229,8 +230,7 @@ interface Reading {
 }
 
 function earlier(one: Position, other: Position): Position {
-  const isBefore = one.segment < other.segment || (one.segment === other.segment && one.offset < other.offset)
-  return isBefore ? one : other
+  return isBefore(one, other) ? one : other
 }
 
 function isTalkative({ written, sent }: Held): boolean {

@@ -6,8 +6,8 @@ import type { Position } from './position.ts'
 export interface Held {
   readonly run: string
   readonly epoch: number
-  /** Its entries stand in this file of the spool and in later ones: those in earlier ones are of another story. */
-  readonly fromSegment: number
+  /** Its entries stand from here on: those before it are of a former placement under the same numbers. */
+  readonly from: Position
   /** Entries as JSON texts that wait for the next write. */
   gathered: string[]
   /** The last entry that stands in the files. */
@@ -52,12 +52,12 @@ export interface FrameMark {
   isParked: boolean
 }
 
-export function newHeld(run: string, epoch: number, fromSegment = 0): Held {
+export function newHeld(run: string, epoch: number, from: Position): Held {
   const counts = { written: 0, sent: 0, everSent: 0, acked: 0, backlog: 0 }
   return {
     run,
     epoch,
-    fromSegment,
+    from,
     ...counts,
     gathered: [],
     isEnded: false,
@@ -73,7 +73,7 @@ export function newHeld(run: string, epoch: number, fromSegment = 0): Held {
 /** Set back to `seq` entries; its end will stand in that file of the spool or in a later one. */
 export function heldFrom(run: string, epoch: number, { seq, segment }: { seq: number; segment: number }): Held {
   const counts = { written: seq, sent: seq, everSent: seq, acked: seq }
-  return { ...newHeld(run, epoch, segment), ...counts, isSetBack: true }
+  return { ...newHeld(run, epoch, { segment, offset: 0 }), ...counts, isSetBack: true }
 }
 
 export function keyOf(run: string, epoch: number): string {

@@ -1,3 +1,4 @@
+import type { Placement } from '@windlass/shared/wire/agent.ts'
 import type { FrameMark } from './held.ts'
 import { crc32 } from 'node:zlib'
 import type { Gap } from './gap.ts'
@@ -20,6 +21,11 @@ export type SpoolLine =
 
 export function openLine(run: string, epoch: number, next: number, isEnded: boolean): string {
   return line(`o ${run} ${epoch} ${next} ${Number(isEnded)}`)
+}
+
+/** Of placements of which nothing was said yet. */
+export function openLines(placements: readonly Placement[]): string {
+  return placements.map(([run, epoch]) => openLine(run, epoch, 1, false)).join('')
 }
 
 export function batchLine(

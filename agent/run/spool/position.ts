@@ -3,3 +3,7 @@ export interface Position {
   segment: number
   offset: number
 }
+
+export function isBefore(one: Position, other: Position): boolean {
+  return one.segment < other.segment || (one.segment === other.segment && one.offset < other.offset)
+}

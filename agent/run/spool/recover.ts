@@ -1,9 +1,8 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { addWritten, keyOf, newHeld } from './held.ts'
 import type { Held } from './held.ts'
-import type { SpoolLine } from './line.ts'
 import type { NeededFiles } from './needed-files.ts'
-import type { Segments } from './segments.ts'
+import type { ReadLine, Segments } from './segments.ts'
 
 /** Reads what an earlier process left, into `known` and into the count of placements that need each file. */
 export async function recoverSpool(
@@ -30,13 +29,13 @@ export async function recoverSpool(
   }
 }
 
-function replay(line: SpoolLine, segment: number, known: Map<string, Held>): void {
+function replay(line: ReadLine, segment: number, known: Map<string, Held>): void {
   const key = keyOf(line.run, line.epoch)
   if (line.kind === 'forget') {
     known.delete(key)
     return
   }
-  const held = known.get(key) ?? newHeld(line.run, line.epoch, segment)
+  const held = known.get(key) ?? newHeld(line.run, line.epoch, { segment, offset: line.offset })
   known.set(key, held)
   if (line.kind === 'mark') {
     held.mark = line.mark

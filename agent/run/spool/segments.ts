@@ -6,11 +6,14 @@ import type { SpoolLine } from './line.ts'
 import type { Position } from './position.ts'
 
 export interface Chunk {
-  lines: SpoolLine[]
+  lines: ReadLine[]
   next: Position
   /** Bytes that do not check; the rest of that file is skipped. */
   damagedBytes: number
 }
+
+/** A line, and where it begins in its file. */
+export type ReadLine = SpoolLine & { offset: number }
 
 /** The files of the spool, in order. Written at the end, read from anywhere, removed from the front. */
 export interface Segments {
@@ -134,7 +137,7 @@ async function readChunk(file: string, offset: number, total: number) {
     for (let bytes = CHUNK_BYTES; ; bytes *= 4) {
       const buffer = Buffer.allocUnsafe(Math.min(bytes, total - offset))
       const { bytesRead } = await handle.read(buffer, 0, buffer.length, offset)
-      const chunk = split(buffer.subarray(0, bytesRead))
+      const chunk = split(buffer.subarray(0, bytesRead), offset)
       const isWhole = offset + bytesRead >= total || bytesRead < buffer.length
       if (chunk.lines.length > 0 || chunk.isDamaged || isWhole) return settled(chunk, offset, bytesRead, isWhole)
     }
@@ -149,13 +152,13 @@ function settled(chunk: ReturnType<typeof split>, offset: number, bytesRead: num
   return { lines: chunk.lines, offset: offset + chunk.used, damagedBytes }
 }
 
-function split(buffer: Buffer): { lines: SpoolLine[]; used: number; isDamaged: boolean } {
-  const lines: SpoolLine[] = []
+function split(buffer: Buffer, offset: number): { lines: ReadLine[]; used: number; isDamaged: boolean } {
+  const lines: ReadLine[] = []
   let used = 0
   for (let end = buffer.indexOf(10); end >= 0; end = buffer.indexOf(10, used)) {
     const line = parseLine(buffer.subarray(used, end))
     if (!line) return { lines, used, isDamaged: true }
-    lines.push(line)
+    lines.push(Object.assign(line, { offset: offset + used }))
     used = end + 1
   }
   return { lines, used, isDamaged: false }

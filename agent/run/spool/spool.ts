@@ -6,7 +6,7 @@ import { gapEntry, isLog, widened } from './gap.ts'
 import { byClockOf, gapOf, gatheredOf, headOf, marked, nextMarkOf, type Gathered } from './held-lines.ts'
 import { addWritten, heldFrom, keyOf, newHeld, placementOf, takeAcked } from './held.ts'
 import type { FrameMark, Held, Written } from './held.ts'
-import { forgetLine, openLine } from './line.ts'
+import { forgetLine, openLine, openLines } from './line.ts'
 import { NeededFiles } from './needed-files.ts'
 import { recoverSpool } from './recover.ts'
 import { openSegments, type Chunk, type Segments } from './segments.ts'
@@ -106,9 +106,9 @@ class SpoolInFiles implements Spool {
   open(placements: readonly Placement[]): void {
     const fresh = placements.filter(([run, epoch]) => !this.find(run, epoch))
     // Of a placement that had the same numbers before, what was forgotten stands first.
-    this.#segments.append(this.#forgotten + fresh.map(([run, epoch]) => openLine(run, epoch, 1, false)).join(''))
+    const at = this.#segments.append(this.#forgotten + openLines(fresh))
     this.#forgotten = ''
-    for (const [run, epoch] of fresh) this.#known.set(keyOf(run, epoch), newHeld(run, epoch))
+    for (const [run, epoch] of fresh) this.#known.set(keyOf(run, epoch), newHeld(run, epoch, at))
   }
 
   append(run: string, epoch: number, entries: readonly Entry[]): Promise<void> | undefined {

@@ -224,3 +224,26 @@ spoolTest(
     next.close()
   },
 )
+
+spoolTest('what a former placement of the same numbers has said is not sent as of the new one', async (folder) => {
+  const spool = await aSpool(folder)
+  spool.open([['run_a', 1]])
+  void spool.append('run_a', 1, numbers(1, 5).map(anEntry))
+  spool.flush()
+  spool.forget('run_a', 1)
+  spool.open([['run_a', 1]])
+  void spool.append('run_a', 1, [anEntry('of now'), END])
+  spool.flush()
+  const comesFrom = async (some: typeof spool) => {
+    const receiver = aReceiver(some)
+    receiver.connect()
+    await until('the end', () => receiver.got.get('run_a/1')?.at(-1)?.[0] === 'end')
+    assert.deepEqual(receiver.got.get('run_a/1'), [anEntry('of now'), END])
+    assert.equal(receiver.gaps, 0)
+  }
+  await comesFrom(spool)
+  spool.close()
+  const next = await aSpool(folder)
+  await comesFrom(next)
+  next.close()
+})

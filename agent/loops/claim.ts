@@ -116,8 +116,8 @@ async function pollOnce(deps: PollNeeds, signal: AbortSignal, closing: AbortSign
 }
 
 /**
- * Runs that were woken meanwhile have taken slots that the poll had asked for. And what was given out here before may
- * be being ended yet: a database that was set back gives a run out again at once, under the numbers of before.
+ * Runs that were woken meanwhile have taken slots that the poll had asked for. And a former placement
+ * of the same run may still be ending here: a database that was set back gives it out again at once.
  */
 function takeAll(deps: Needs<typeof takeLater>, offers: readonly Offer[], signal: AbortSignal): void {
   let free = deps.slots.free()
@@ -142,8 +142,13 @@ async function takeLater(deps: TakeLaterNeeds, offer: Offer, signal: AbortSignal
   const taken = new AbortController()
   const accept = () => {
     taken.abort()
-    if (mayAsk(deps)) take(deps, [offer])
-    else decline(deps, [offer])
+    try {
+      if (mayAsk(deps)) return take(deps, [offer])
+    } catch (error) {
+      // Whoever has freed the slot or ended the run goes on, whatever the disk says.
+      deps.log.warn('offer.failed', { run: offer.run, epoch: offer.epoch, error })
+    }
+    decline(deps, [offer])
   }
   let giveUpSlot = () => {}
   const giveUpRun = deps.agentRuns.whenGone(offer.run, () => {

@@ -165,8 +165,8 @@ function resumeFrom(deps: Needs<typeof acknowledge | typeof giveUp> & { log: Log
 type GiveUpNeeds = { spool: Pick<Spool, 'setBack' | 'append'>; agentRuns: AgentRuns }
 
 /**
- * What the coordinator has and what was written here are no longer one story. A program that goes on from here would
- * tell another one under the same numbers.
+ * What the coordinator has and what was written here do not fit together any more. A program that goes on from here
+ * would say other things under the same numbers.
  */
 function giveUp(
   { spool, agentRuns }: GiveUpNeeds,

@@ -13,6 +13,7 @@ import type { SourceGate } from '../limits/source-gate.ts'
 import { networkOf } from '../limits/strangers.ts'
 import { isLongAgo } from '../stay.ts'
 import type { RunAddress } from '../runs/store.ts'
+import { checkBody } from './check-body.ts'
 import type { Committed } from './commit.ts'
 import { storable, withoutCredentials } from './rules/headers.ts'
 import { beginCheck, type Check, type Verdict } from './rules/signature.ts'
@@ -114,8 +115,8 @@ function checkBy({ source, secrets }: Found, { method, url, headers }: Incoming)
 
 /**
  * Judges a verified delivery, of which all is saved, by what holds after its body has come, or its input was
- * checked: the secret may have been replaced, and the source may be paused or gone. To check 25 MiB again keeps
- * everybody waiting, so it is done only where the check would be another one.
+ * checked: the secret may have been replaced, and the source may be paused or gone. To check 25 MiB again takes
+ * a while, so it is done only where the check would be another one.
  */
 async function judgeAgain(deps: ReceiveDeps, before: Judged, incoming: Incoming, saved: Buffer) {
   const { source, secrets } = await findWithSecrets(deps, before.source.id, incoming)
@@ -123,9 +124,7 @@ async function judgeAgain(deps: ReceiveDeps, before: Judged, incoming: Incoming,
   if (isSame) return { source: { ...source, now: before.source.now }, secrets, verdict: before.verdict }
   // The sender signed for when it began.
   const found = { source: { ...source, now: before.source.now }, secrets }
-  const check = checkBy(found, incoming)
-  check.update(saved)
-  return { ...found, verdict: check.end() }
+  return { ...found, verdict: await checkBody(checkBy(found, incoming), saved, secrets.length) }
 }
 
 function verifiedOf({ source, secrets }: Found, { method, query, headers }: Incoming, body: Buffer): Verified {

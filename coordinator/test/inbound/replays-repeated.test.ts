@@ -103,3 +103,17 @@ test('a replay is known by the signature as well', async () => {
   const again = await deliver(hook, sent)
   assert.deepEqual([again.receipt.delivery.outcome, again.receipt.runs[0]?.id], ['duplicate', run])
 })
+
+test('what was verified is replayed though the key of its secret is missing', async () => {
+  const { slug } = await aWorkflow(c)
+  const hook = await aHook(c, session, slug)
+  const body = '{"n":2}'
+  const { receipt } = await deliver(hook, { body, signature: signature(hook.secret, body) })
+  assert.equal(receipt.delivery.outcome, 'triggered')
+  const { count } = await c.db`
+    update owned_secrets
+    set sealed = regexp_replace(sealed, '[.][^.]+', '.gone')
+    where owner_id = (select source_id from deliveries where id = ${receipt.delivery.id})`
+  assert.equal(count, 1)
+  assert.equal((await replay(receipt.delivery.id)).outcome, 'triggered')
+})

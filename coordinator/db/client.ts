@@ -255,5 +255,7 @@ function splitHost(url: string): { address: string; host: string | undefined } {
   const parsed = new URL(url)
   const host = parsed.searchParams.get('host') ?? undefined
   parsed.searchParams.delete('host')
+  // The driver would look for a host in it.
+  parsed.hash = ''
   return { address: parsed.href, host }
 }

@@ -117,7 +117,7 @@ function notTrusted(file: string, what: string): Failure {
 /** Sockets are named by `host` in the query, which goes before what stands in front of the path. */
 function isHere(databaseUrl: string): boolean {
   const url = URL.parse(databaseUrl)
-  if (!url) return false
+  if (!url || url.hash !== '') return false
   const hosts = [url.hostname, ...url.searchParams.getAll('host').flatMap((host) => host.split(','))]
   return hosts.every((host) => isLoopbackHost(host) || host.startsWith('/'))
 }

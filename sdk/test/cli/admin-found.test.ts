@@ -48,6 +48,8 @@ test('a file that came along in an archive leads to no database of another machi
     'postgres://x@localhost:1/x?host=127.0.0.1,192.0.2.1',
     'postgres://x@localhost%2C192.0.2.1/x',
     'postgres://127.0.0.1.example.com/x',
+    // The driver takes what follows the first @.
+    'postgres://127.0.0.1#@192.0.2.1,x/x',
   ]) {
     const { code, stderr } = await list(await withInstance(t, { databaseUrl }))
     assert.equal(code, 2, databaseUrl)

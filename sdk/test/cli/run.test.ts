@@ -178,10 +178,8 @@ test('--timeout ends with 5 while the run goes on; a wait is told on stderr', as
   }
   const { code, stderr } = await runCli(['run', 'hello', '--timeout', '4s'], { url })
   assert.equal(code, 5)
-  assert.match(
-    stderr.split('\n').slice(1).join('\n'),
-    /^queued, waiting for a runner\n[\d:.]+ {2}▸ greet\n[^]*has not ended in time/,
-  )
+  // A busy machine is told first that the service is slow to answer.
+  assert.match(stderr, /^queued, waiting for a runner\n[\d:.]+ {2}▸ greet\n[^]*has not ended in time/m)
   assert.equal((await runCli(['run', 'hello', '--timeout', 'soon'], { url })).code, 2)
 })
 

@@ -29,8 +29,8 @@ export async function getJob(deps: { db: Db }, { orgId }: Caller, id: JobId): Pr
 }
 
 /**
- * A piece of a bulk cancel that is under way is done to its end. Said again it changes nothing. Who may delete no
- * workflow keeps no runs of a deleted one.
+ * A piece of a bulk cancel that is under way is done to its end. Said again it changes nothing. To cancel the job
+ * of a deleted workflow takes the right to delete one.
  */
 export async function cancelJob(deps: { db: Db }, caller: Acting, id: JobId): Promise<Job> {
   const { orgId } = caller

@@ -225,9 +225,9 @@ function refuseUnknown(keys: readonly string[]): void {
   throw new Fault(
     'VALIDATION_FAILED',
     { path: 'keyFile' },
-    `No secret of this database was ever sealed with ${keys.join(', ')}: the file may be that of another database, ` +
-      'whose secrets would be lost. Nothing was taken out. Name the database and the file that belong together ' +
-      '(--database-url, --key-file); a key that you know nothing needs is taken out by hand.',
+    `It is not known that a secret of this database was sealed with ${keys.join(', ')}: the file may be that of ` +
+      'another, whose secrets would be lost. Nothing was taken out. Name the database and the file that belong ' +
+      'together (--database-url, --key-file); a key that you know nothing needs is taken out by hand.',
   )
 }
 

@@ -179,6 +179,7 @@ async function handOut(tail: Tail, reading: Reading, ring: () => void): Promise<
       // Whatever came now, it would not know what it has missed. As it comes back, it is told.
       progress.isFull = true
       void reader.take(NOTHING, seen, true)
+      await slice()
       continue
     }
     const isWithin = seen >= since && seen < last

@@ -108,7 +108,7 @@ function queueSteps(sql: Sql, most: number) {
     ),
     queues as (
       select o.slug as org, p.name as pool, q.count, q.oldest_seconds,
-             row_number() over (partition by p.org_id order by q.count desc, p.name) as place_in_org
+             row_number() over (partition by p.org_id order by q.count desc, p.name) as rank_in_org
       from (
         select pool_id from queued_pools where pool_id is not null
         union
@@ -125,15 +125,15 @@ function queueSteps(sql: Sql, most: number) {
       ) q
       where p.deleted_at is null
     ),
-    placed as (select *, row_number() over (order by place_in_org, count desc, org) as place from queues),
+    ranked as (select *, row_number() over (order by rank_in_org, count desc, org) as rank from queues),
     listed as (
-      select org, pool, count, oldest_seconds as "oldestSeconds" from placed where place <= ${most} order by place
+      select org, pool, count, oldest_seconds as "oldestSeconds" from ranked where rank <= ${most} order by rank
     ),
     rest as (
       select count(*)::int as pools, coalesce(sum(count), 0)::int as count,
              coalesce(max(oldest_seconds), 0) as "oldestSeconds"
-      from placed
-      where place > ${most}
+      from ranked
+      where rank > ${most}
     )`
 }
 

@@ -31,6 +31,8 @@ const TRIES = 3
 export function createSweeper({ markerPrefix, isKnown, onEnd, log }: SweeperOptions): Sweeper {
   /** How often each was to be ended in vain. */
   const survivors = new Map<HostProcess, number>()
+  /** Those whose next end is under way. */
+  const tried = new Set<HostProcess>()
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
@@ -51,7 +53,11 @@ export function createSweeper({ markerPrefix, isKnown, onEnd, log }: SweeperOpti
   }
 
   async function tryAgain(host: HostProcess): Promise<void> {
-    if (!(await host.enclosure.end(host.pid))) return note(host)
+    // A try that takes long counts once, however often the timer fires meanwhile.
+    if (tried.has(host)) return
+    tried.add(host)
+    const hasEnded = await host.enclosure.end(host.pid).finally(() => tried.delete(host))
+    if (!hasEnded) return note(host)
     survivors.delete(host)
     onEnd(host)
   }

@@ -6,9 +6,9 @@ import { createSweeper } from '../../../run/hosts/sweeper.ts'
 const FORGOTTEN_MS = 10_000
 
 /** A process that has outlived its first kill, and what its next ones bring. */
-function aSurvivor(kills: boolean[]) {
+function aSurvivor(kills: boolean[], end = () => Promise.resolve(kills.shift() ?? false)) {
   const ended: HostProcess[] = []
-  const host = { pid: undefined, enclosure: { end: () => Promise.resolve(kills.shift() ?? false) } }
+  const host = { pid: undefined, enclosure: { end } }
   const sweeper = createSweeper({
     // Nobody has this one.
     markerPrefix: 'sweeper-test',
@@ -49,6 +49,24 @@ test('one that cannot be ended again and again is, until it has ended', async (t
   }
   await next()
   assert.equal(ended.length, 1)
+  assert.equal(sweeper.survivors(), 0)
+  await sweeper.close()
+})
+
+test('a try that takes longer than the pause counts once', async (t) => {
+  t.after(() => mock.timers.reset())
+  const slow = Promise.withResolvers<boolean>()
+  let tries = 0
+  const { sweeper, next } = aSurvivor([], () => ((tries += 1), slow.promise))
+  await next()
+  for (let n = 0; n < 3; n++) {
+    // Others end meanwhile.
+    sweeper.later()
+    await next()
+  }
+  assert.equal(tries, 1)
+  slow.resolve(false)
+  await new Promise((resolve) => setImmediate(resolve))
   assert.equal(sweeper.survivors(), 0)
   await sweeper.close()
 })

@@ -119,7 +119,7 @@ export async function startCoordinator(
   }
 }
 
-/** Who asks, by what is presented. */
+/** Tell who asks, by the token that is presented. */
 const verifiersOf = (deps: Composed['deps']): Verifiers => ({
   knows: (as, token) => (as === 'runner' ? deps.runnerKeys : deps.callers).knows(token),
   caller: (token) => deps.callers.verify(token),

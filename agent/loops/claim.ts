@@ -116,8 +116,8 @@ async function pollOnce(deps: PollNeeds, signal: AbortSignal, closing: AbortSign
 }
 
 /**
- * Runs that were woken meanwhile have taken slots that the poll had asked for. And a former placement
- * of the same run may still be ending here: a database that was set back gives it out again at once.
+ * Runs that were woken meanwhile have taken slots that the poll had asked for. And a former placement of the same run
+ * may still be ending here: a database that was set back gives it out again at once.
  */
 function takeAll(deps: Needs<typeof takeLater>, offers: readonly Offer[], signal: AbortSignal): void {
   let free = deps.slots.free()
@@ -145,7 +145,7 @@ async function takeLater(deps: TakeLaterNeeds, offer: Offer, signal: AbortSignal
     try {
       if (mayAsk(deps)) return take(deps, [offer])
     } catch (error) {
-      // Whoever has freed the slot or ended the run goes on, whatever the disk says.
+      // The run that has freed the slot or ended goes on, whatever the disk says.
       deps.log.warn('offer.failed', { run: offer.run, epoch: offer.epoch, error })
     }
     decline(deps, [offer])

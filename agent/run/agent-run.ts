@@ -2,7 +2,10 @@ import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { CancelOrder, Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import type { RunningProgram } from './program/program.ts'
 
-/** Why this agent ends a program: another has the run, the lease ran out, the runner was revoked, the agent stops. */
+/**
+ * Why this agent ends a program: another has the run, the lease ran out, the runner was revoked, the agent stops, the
+ * coordinator has more than was written here, a part of what was written is missing.
+ */
 export type Fate = 'stale' | 'fenced' | 'revoked' | 'shutdown' | 'setBack' | 'incomplete'
 
 /** What the coordinator said to our `accept`; `unknown` when it did not say anything in time. */

@@ -1,4 +1,4 @@
-// Whoever changes the file of keys may stand still before each of his steps, for longer than his lock lasts.
+// A process that changes the file of keys may stand still before each of its steps, for longer than its lock lasts.
 import assert from 'node:assert/strict'
 import fs from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'

@@ -59,7 +59,7 @@ test('a file that came along in an archive leads to no database of another machi
     const { stderr } = await list(await withInstance(t, { databaseUrl }))
     assert.match(stderr, /database cannot be used/, databaseUrl)
   }
-  // Who names the folder means what is in it.
+  // A folder that is named is meant with all that is in it.
   const named = await withInstance(t, { databaseUrl: 'postgres://x@127.0.0.1.invalid:1/x' })
   const { stderr } = await list('/', { WINDLASS_HOME: path.join(named, '.windlass') })
   assert.match(stderr, /database cannot be used/)

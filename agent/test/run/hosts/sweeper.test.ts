@@ -57,7 +57,10 @@ test('a try that takes longer than the pause counts once', async (t) => {
   t.after(() => mock.timers.reset())
   const slow = Promise.withResolvers<boolean>()
   let tries = 0
-  const { sweeper, next } = aSurvivor([], () => ((tries += 1), slow.promise))
+  const { sweeper, next } = aSurvivor([], () => {
+    tries += 1
+    return slow.promise
+  })
   await next()
   for (let n = 0; n < 3; n++) {
     // Others end meanwhile.

@@ -12,6 +12,7 @@ import { openLanes } from './db/lanes.ts'
 import { openReach } from './db/reach.ts'
 import { giveBack } from './dispatch/claim.ts'
 import { createDispatchers } from './dispatch/dispatcher.ts'
+import { openRestoredHold } from './dispatch/restored-hold.ts'
 import { createDownloads } from './downloads/downloads.ts'
 import { createPackages } from './downloads/packages.ts'
 import { commitClaims, MOST_CLAIMED } from './engine/commit/claims.ts'
@@ -75,6 +76,7 @@ async function openStores(config: Config, database: Database, log: Log) {
   const { db, url } = database
   const versions = createVersions(db)
   const lanes = openRunLanes(url, log)
+  const poolSettings = createPoolSettings(lanes.beats)
   const { close: closeLimits, ...limits } = openLimits({
     url,
     identity: config.limitIdentityPerMin,
@@ -88,6 +90,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     db,
     /** Before the keys of run tokens are made: a new epoch forgets those that are there. */
     cluster: await openCluster(db, log),
+    restoredHold: await openRestoredHold({ db, config, log, poolSettings }),
     lanes,
     /** Whether agents can be served. */
     reach: openReach({ url, log, beats: lanes.beats }),
@@ -111,7 +114,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     environments: createEnvironmentNames(db),
     variableSets: createVariableSets(db),
     secretKeys: openSecretKeys(config, log),
-    poolSettings: createPoolSettings(lanes.beats),
+    poolSettings,
     revocations: createRevocations(db),
     /** What waits in pools, and what room there is. */
     demand: createDemandReader(db),
@@ -144,7 +147,7 @@ type Stores = Awaited<ReturnType<typeof openStores>>
 
 /** What lives in this process: connections, those who wait, child processes. */
 function openServices(stores: Stores) {
-  const { config, log, db, lanes } = stores
+  const { config, log, db, lanes, restoredHold } = stores
   const metrics = createMetrics()
   const sockets = createSockets(log)
   const bell = createBell(db, log)
@@ -171,6 +174,7 @@ function openServices(stores: Stores) {
     dispatchers: createDispatchers({
       log,
       claim: async ({ id, orgId, round }, candidates) => {
+        if ((await restoredHold.restMs(id)) > 0) return { claimed: [], isMore: false }
         const startedAt = performance.now()
         const ask = { candidates, offerMs: config.offerMs, round }
         const answer = await floors.queues.begin(id, (floor) =>

@@ -34,15 +34,28 @@ export async function openCluster(db: Db, log: Log): Promise<string> {
   })
 }
 
-/** From here on nothing counts that agents and readers know of before. Coordinators that run have to start again. */
-export async function beginEpoch(tx: Sql): Promise<string> {
+/**
+ * From here on nothing counts that agents and readers know of before. Coordinators that run have to start again. Agents
+ * may go on with what they held until they hear of it, or end it by themselves; nothing is given out before that, see
+ * coordinator/dispatch/restored-hold.ts, unless `areAgentsStopped`.
+ */
+export async function beginEpoch(tx: Sql, { areAgentsStopped = false } = {}): Promise<string> {
   const epoch = randomBytes(8).toString('hex')
-  await tx`update cluster set epoch = ${epoch}`
+  const begunAt = areAgentsStopped ? tx`null` : tx`now()`
+  await tx`update cluster set epoch = ${epoch}, begun_at = ${begunAt}`
   // With these are verified the tokens of runs that were given out before.
   await tx`delete from signing_keys`
   // As wide as those of a log that begins: see coordinator/events/org-log.ts.
   await tx`update org_logs set series = substr(md5(random()::text || org_id), 1, 12)`
   return epoch
+}
+
+/** How many milliseconds ago this epoch began with a restore; undefined where agents hold nothing of another one. */
+export async function restoredAgo(db: Db): Promise<number | undefined> {
+  const [row] = await db<[{ ms: number }?]>`
+    select (extract(epoch from now() - begun_at) * 1000)::float8 as ms from cluster where begun_at is not null`
+  // A clock that was set back makes no wait longer.
+  return row && Math.max(0, row.ms)
 }
 
 /** What a coordinator is told that began in another epoch; undefined while it is the same. */

@@ -17,12 +17,15 @@ export interface QueueFacts {
   holders: RunId[]
   /** Runners that are kept for it, or for runs that go before it. */
   reserved: Reserved[]
+  /** For how long yet its pool gives nothing out as the database was restored; 0: it does. */
+  heldMs: number
 }
 
 /** Why a run that has no runner has none. The runners are told as well where it is they who are waited for. */
 export function queueCauses(run: Situation, facts: QueueFacts): { causes: Cause[]; runners: Why['runners'] } {
   if (run.entersAt !== null) return { causes: [pauseCause(run, run.entersAt)], runners: [] }
   if (run.waitsInGroup !== null) return { causes: [limitCause(run, facts.holders)], runners: [] }
+  if (facts.heldMs > 0 && run.isInQueue) return { causes: [restoredCause(run, facts.heldMs)], runners: [] }
   const settings = PoolSettings.parse(run.poolSettings)
   const asked = { needs: readNeeds(run.needs), settings, now: run.now, reserved: facts.reserved }
   const verdicts = facts.runners.map((runner) => judgeRunner(runner, asked))
@@ -44,6 +47,21 @@ function pauseCause(run: Situation, until: Date): Cause {
     since: run.queuedAt,
     until,
     change: 'It ends by itself. To go on sooner, cancel the run and retry it.',
+  })
+}
+
+function restoredCause(run: Situation, heldMs: number): Cause {
+  const message =
+    'The database was restored, and agents may still execute what they held before. ' +
+    `The pool \`${run.pool}\` gives no run out until they must have ended it.`
+  return causeOf({
+    code: 'DATABASE_RESTORED',
+    message,
+    since: run.enteredQueueAt ?? run.queuedAt,
+    until: new Date(run.now.getTime() + heldMs),
+    change:
+      'It ends by itself. Whoever runs the coordinator, where all agents were stopped: ' +
+      '`windlass admin restored --agents-stopped`, and start it again.',
   })
 }
 

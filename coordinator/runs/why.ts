@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { Caller } from '../actor.ts'
 import type { Dispatchers } from '../dispatch/dispatcher.ts'
+import type { RestoredHold } from '../dispatch/restored-hold.ts'
 import { stopDeadlineMs } from '../engine/commit/cancel.ts'
 import { mayTimeOutInQueue } from '../engine/rules/transitions.ts'
 import type { Versions } from '../workflows/targets.ts'
@@ -33,6 +34,7 @@ type WhyDeps = {
   config: Config
   versions: Versions
   dispatchers: Pick<Dispatchers, 'reservations'>
+  restoredHold: RestoredHold
 }
 
 /** Why a run is where it is: what it waits for, since when, and who could change that. */
@@ -49,15 +51,16 @@ async function look(tx: Tx, deps: WhyDeps, orgId: OrgId, id: RunId): Promise<Fac
   const run = await store.situation(tx, orgId, id)
   if (!run) return undefined
   const isQueued = run.status === 'queued' || run.isInQueue
-  const [losses, waits, runners, holders, reserved, forcedAt] = await Promise.all([
+  const [losses, waits, runners, holders, reserved, forcedAt, heldMs] = await Promise.all([
     lossesOf(tx, id, LOSSES_SHOWN),
     isSuspended(run.status) ? store.waits(tx, id, run.attempt) : [],
     isQueued ? store.runnersOf(tx, run.poolId) : [],
     run.waitsInGroup === null ? [] : store.holders(tx, run.waitsInGroup),
     isQueued ? store.reservedFor(tx, run, deps.dispatchers.reservations(run.poolId)) : [],
     forcedAtOf(tx, deps, run),
+    isQueued ? deps.restoredHold.restMs(run.poolId) : 0,
   ])
-  return { run, losses, waits, runners, holders, reserved, forcedAt }
+  return { run, losses, waits, runners, holders, reserved, forcedAt, heldMs }
 }
 
 /** As `setStopDeadlines` has set it. Its jobs do not say it: one of them is for many runs. */

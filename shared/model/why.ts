@@ -15,6 +15,7 @@ const Cause = z.object({
     'RUNNERS_UNFIT',
     'RUNNERS_CLOSED',
     'RUNNERS_BUSY',
+    'DATABASE_RESTORED',
     'RUNS_AHEAD',
     'DELAYED',
     'THROTTLED',

@@ -46,6 +46,7 @@ test('what an agent holds from before a restore is ended, and begins again as an
 })
 
 test('what an agent holds of this epoch, or of none that it was told, goes on', async () => {
+  await c.db`update cluster set begun_at = null`
   const later = await c.another()
   const other = await anAgent(later)
   const instance = anInstance({ cluster: later.deps.cluster })

@@ -4,6 +4,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { InputOf } from '@windlass/shared/ops/op.ts'
 import type { Lanes } from '../db/lanes.ts'
+import { isConnectionLoss } from '../db/client.ts'
 import { createFreshCache, type FreshCache } from '../db/fresh-cache.ts'
 import * as store from './store-pools.ts'
 
@@ -16,7 +17,8 @@ export function createPoolSettings(beats: Lanes): PoolSettingsCache {
     const settings = await beats.run((db) => store.readSettings(db, poolId))
     return PoolSettings.parse(settings ?? {})
   }
-  return createFreshCache({ read, freshMs: 3000, most: 2000 })
+  // A heartbeat waits for a database that is away; what it is told of its pool it was told before.
+  return createFreshCache({ read, freshMs: 3000, most: 2000, mayBeOld: isConnectionLoss })
 }
 
 export function poolSettingsOf(deps: { poolSettings: PoolSettingsCache }, poolId: PoolId): Promise<PoolSettings> {

@@ -39,7 +39,10 @@ async function stop(why: string, code = 0) {
   if (stopping) return
   stopping = true
   log('coordinator.stopping', { why })
-  setTimeout(() => process.exit(1), STOP_MS).unref()
+  setTimeout(() => {
+    log.warn('coordinator.stop.cut', { afterMs: STOP_MS, reason: 'something does not end, such as a silent database' })
+    process.exit(1)
+  }, STOP_MS).unref()
   await coordinator.stop()
   log('coordinator.stopped')
   process.exit(code)

@@ -113,6 +113,7 @@ export async function enter(
       update runners r
       set
         last_heartbeat_at   = now(),
+        connected_at        = now(),
         disconnected_at     = null,
         disconnected_by     = null,
         protocol            = ${protocol},

@@ -56,6 +56,11 @@ function heartbeatOf({ heartbeatMs }: Lengths, fenceMs: number, agents: number):
   return Math.max(heartbeatMs, Math.min(stretched, Math.floor(fenceMs / BEATS_PER_FENCE)))
 }
 
+/** After so long an agent of which nothing has come is late: its beats differ by a fifth, see agent/loops/heartbeat.ts. */
+export function silentMs({ config, sockets }: { config: Lengths; sockets: { readonly size: number } }): number {
+  return Math.round(1.25 * heartbeatOf(config, config.fenceMs, sockets.size)) + 1000
+}
+
 /**
  * For how long its runs are an agent's after it was heard of, when `promisedMs` is the silence after which it stops them: longer in any
  * case, whatever the pool says by now. Otherwise a setting that is changed could let two attempts of a run execute at once.

@@ -63,6 +63,7 @@ export async function putHeardBack(db: Db): Promise<Pass> {
         last_heartbeat_at = ${noLater(db, db`last_heartbeat_at`)},
         last_poll_at      = ${noLater(db, db`last_poll_at`)},
         disconnected_at   = ${noLater(db, db`disconnected_at`)},
+        connected_at      = ${noLater(db, db`connected_at`)},
         copy_refused_at   = ${noLater(db, db`copy_refused_at`)}
       where id in (select id from free)
       returning id

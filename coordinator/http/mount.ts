@@ -110,7 +110,7 @@ function preflight(exchange: Exchange): void {
     .header('access-control-allow-methods', 'POST')
     .header(
       'access-control-allow-headers',
-      'authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, x-windlass-org, x-service-org, x-request-id',
+      'authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, idempotency-key, x-windlass-org, x-service-org, x-request-id',
     )
     .header('access-control-max-age', '600')
   end(exchange)
@@ -163,7 +163,8 @@ async function answer({ mcp, surface }: Loaded, exchange: Exchange, { caller, ro
   })
   try {
     const wait = () => pipeline.waiting.enter(caller)
-    const asking = askingOf(call, { deps, caller, bytes: body.bytes, wait })
+    const keyInHeader = () => keyOfAll(call.header('idempotency-key'), messages)
+    const asking = askingOf(call, { deps, caller, bytes: body.bytes, wait, keyInHeader })
     const { status, text } = await mcp.answer({ headers: request.headers, message: body.value, asking })
     if (!response.completed) send(exchange, status, text)
   } finally {
@@ -171,7 +172,17 @@ async function answer({ mcp, surface }: Loaded, exchange: Exchange, { caller, ro
   }
 }
 
-function askingOf(call: RequestCall, own: Pick<Asking, 'deps' | 'caller' | 'bytes' | 'wait'>): Asking {
+const KEY_OF_BATCH =
+  'A batch of messages takes no header `Idempotency-Key`: give each call an `idempotencyKey` of its own.'
+
+function keyOfAll(inHeader: string | undefined, messages: number): string | undefined {
+  if (inHeader === undefined || messages === 1) return inHeader
+  throw new Fault('VALIDATION_FAILED', { path: 'idempotencyKey' }, KEY_OF_BATCH)
+}
+
+type Own = Pick<Asking, 'deps' | 'caller' | 'bytes' | 'wait' | 'keyInHeader'>
+
+function askingOf(call: RequestCall, own: Own): Asking {
   return {
     ...own,
     requestId: call.requestId,

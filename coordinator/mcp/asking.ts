@@ -13,6 +13,8 @@ export interface Asking {
   readonly address: string
   readonly peer: string
   readonly base: string
+  /** Throws VALIDATION_FAILED where the request carries several calls, and one key for all of them. */
+  keyInHeader(): string | undefined
   /** Of the body of the request. */
   readonly bytes: number
   /** Throws RATE_LIMITED when too much waits for this caller; answers what is to be called when the call is over. */
@@ -63,9 +65,9 @@ export class ToolCall implements Call<unknown> {
     return this.#asking.base
   }
 
-  /** Headers belong to the whole request, which may carry several calls: a tool has its arguments. */
-  header(): undefined {
-    return undefined
+  /** Of the headers, which belong to the whole request, a tool is told the one that its description names. */
+  header(name: string): string | undefined {
+    return name === 'idempotency-key' ? this.#asking.keyInHeader() : undefined
   }
 
   get raw(): RawRequest {

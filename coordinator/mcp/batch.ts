@@ -10,14 +10,17 @@ interface Content {
   blob?: string
 }
 
+/** Is told how many milliseconds it has: after that its answer is no longer waited for. */
+export type Act<T> = (leftMs: number) => Promise<T>
+
 /** The messages of one request: however many there are, they take no more at a time than one would. */
 export interface Batch {
   /**
    * Acts when what came before has ended, and others have had their turn. What nobody waits for any more is not begun.
    */
-  inTurn<T>(act: () => Promise<T>): Promise<T>
+  inTurn<T>(act: Act<T>): Promise<T>
   /** Acts at once. */
-  beside<T>(act: () => Promise<T>): Promise<T>
+  beside<T>(act: Act<T>): Promise<T>
   /** Gives what the answer, which is printed as a whole, has room for. */
   withRoom<T extends Content>(read: () => Promise<T>): Promise<T>
 }
@@ -33,12 +36,12 @@ export function createBatch(asking: Asking, mostMs: number): Batch {
   let room = MOST_CHARS
 
   /** The request may have taken minutes to come, and so may what was before: the credential is looked at again. */
-  function begin<T>(act: () => Promise<T>): Promise<T> {
-    const acting = async () => {
-      await asking.stay()
-      return act()
-    }
-    return inTime(left(), acting(), `It has not come to its end within ${mostMs / 1000} s.`)
+  async function begin<T>(act: Act<T>): Promise<T> {
+    await inTime(left(), asking.stay(), NOT_BEGUN)
+    const leftMs = left()
+    // Timers are a little early.
+    if (leftMs < 2) throw new Fault('UNAVAILABLE', {}, NOT_BEGUN)
+    return inTime(leftMs, act(leftMs), `It has not come to its end within ${mostMs / 1000} s.`)
   }
 
   return {
@@ -47,8 +50,6 @@ export function createBatch(asking: Asking, mostMs: number): Batch {
       const mine = last?.then(async () => {
         await setImmediate()
         if (asking.gone.aborted) throw new Fault('UNAVAILABLE')
-        // Timers are a little early.
-        if (left() < 2) throw new Fault('UNAVAILABLE', {}, NOT_BEGUN)
         return begin(act)
       })
       const acting = mine ?? begin(act)
@@ -69,7 +70,7 @@ export function createBatch(asking: Asking, mostMs: number): Batch {
   }
 }
 
-const NOT_BEGUN = 'What came before it has taken too long, and it was not begun: send it by a request of its own.'
+const NOT_BEGUN = 'There was no time left, and it was not begun: send it once more, by a request of its own.'
 
 const charsOf = ({ text = '', blob = '' }: Content) => text.length + blob.length
 

@@ -17,7 +17,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { faultFor } from '../call/failures.ts'
 import { inTime } from '../in-time.ts'
 import type { Asking } from './asking.ts'
-import { createBatch } from './batch.ts'
+import { type Act, createBatch } from './batch.ts'
 import { UnknownTool } from './call-tool.ts'
 import { coded, type JsonRpcError, withCode } from './coded.ts'
 import { type Deadlines, DEADLINES } from './deadlines.ts'
@@ -125,7 +125,7 @@ function createAnswer({ surface, version, log, deadlines }: Required<McpOptions>
   function serverFor(carried: Carried): Server {
     const { asking, message } = carried
     const batch = createBatch(asking, deadlines.messagesMs)
-    const inTurn = <T>(act: () => Promise<T>, uri?: string) => refusing(asking, () => batch.inTurn(act), uri)
+    const inTurn = <T>(act: Act<T>, uri?: string) => refusing(asking, () => batch.inTurn(act), uri)
     const server = new Server(info, {
       capabilities: { tools: {}, resources: {}, completions: {} },
       instructions: INSTRUCTIONS,
@@ -142,7 +142,7 @@ function createAnswer({ surface, version, log, deadlines }: Required<McpOptions>
     )
     server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
       const given = asSent(message, mcpReq.id) ?? params.arguments ?? {}
-      const call = () => surface.call(asking, params.name, given)
+      const call = (leftMs: number) => surface.call(asking, params.name, given, leftMs)
       // What it waits for may be done by a call behind it.
       return given['waitMs'] ? refusing(asking, () => batch.beside(call)) : inTurn(call)
     })
@@ -156,8 +156,8 @@ function createAnswer({ surface, version, log, deadlines }: Required<McpOptions>
     server.setRequestHandler('completion/complete', ({ params: { ref, argument, context } }) =>
       inTurn(async () => {
         const uri = ref.type === 'ref/resource' ? ref.uri : ''
-        const known = context?.arguments ?? {}
-        const values = await surface.complete(asking, { uri, argument: argument.name, value: argument.value, known })
+        const asked = { uri, argument: argument.name, value: argument.value, known: context?.arguments ?? {} }
+        const values = await surface.complete(asking, asked)
         return { completion: { values, total: values.length, hasMore: false } }
       }),
     )
@@ -178,7 +178,8 @@ async function refusing<T>(asking: Asking, act: () => Promise<T>, uri?: string):
     // An id in an address that cannot be one names nothing either.
     const isAbsent = code === 'NOT_FOUND' || code === 'VALIDATION_FAILED'
     if (isAbsent && uri !== undefined) throw new ResourceNotFoundError(uri, message)
-    const kind = code === 'INTERNAL' ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidRequest
+    const isOurs = code === 'INTERNAL' || code === 'UNAVAILABLE'
+    const kind = isOurs ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidRequest
     throw new ProtocolError(kind, message, { code, ...(detail && { detail }) })
   }
 }

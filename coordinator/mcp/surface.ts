@@ -17,8 +17,11 @@ import { createToolPrinter } from './tool-list.ts'
 export interface Surface {
   /** The list of what the caller may call, as JSON text. */
   tools(asking: Asking): string
-  /** Settles with a result for everything but a name that no tool has. */
-  call(asking: Asking, name: string, given: Fields): Promise<ToolResult>
+  /**
+   * Settles with a result for everything but a name that no tool has: before `leftMs` are over, where that is less than
+   * a call may take.
+   */
+  call(asking: Asking, name: string, given: Fields, leftMs?: number): Promise<ToolResult>
   templates: readonly ListedTemplate[]
   resources(asking: Asking): Promise<ListedResource[]>
   read(asking: Asking, uri: string): Promise<ReadText>
@@ -52,7 +55,8 @@ export function createSurface(handlers: Handlers, { sizes, mostMs = CALL_MS }: S
   const print = createToolPrinter()
   return {
     tools: (asking) => print(viewOf(asking).tools),
-    call: (asking, name, given) => inTime(mostMs, callTool(tools, asking, name, given)),
+    call: (asking, name, given, leftMs = Infinity) =>
+      inTime(Math.min(mostMs, Math.max(1, leftMs - SAID_MS)), callTool(tools, asking, name, given)),
     templates: TEMPLATES,
     resources: (asking) => listResources(planOf, asking),
     read: (asking, uri) => readResource(planOf, asking, uri),
@@ -78,6 +82,9 @@ function mostBytes(shown: readonly ToolPlan[]): number {
   return Math.max(LEAST_BYTES, ...shown.map(({ plan, instead }) => (instead === undefined ? plan.bodyBytes : 0)))
 }
 
+/** Whoever has no time left for a call is told so before its request is over. */
+const SAID_MS = 250
+
 const LOOK_FIRST =
   'It may still come to its end: look at what it was to do (get_workflow, list_runs, get_run) before you call it again.'
 
@@ -85,8 +92,9 @@ const LOOK_FIRST =
 async function inTime(mostMs: number, calling: Promise<ToolResult>): Promise<ToolResult> {
   const answered = new AbortController()
   const late = pause(mostMs, answered.signal).then(() => {
-    const message = `The call has not come to its end within ${mostMs / 1000} s.`
-    return failureOf(new Fault('UNAVAILABLE', { waitedMs: mostMs }, message), LOOK_FIRST)
+    const waitedMs = Math.round(mostMs)
+    const message = `The call has not come to its end within ${waitedMs / 1000} s.`
+    return failureOf(new Fault('UNAVAILABLE', { waitedMs }, message), LOOK_FIRST)
   })
   try {
     return await Promise.race([calling, late])

@@ -56,7 +56,7 @@ function heartbeatOf({ heartbeatMs }: Lengths, fenceMs: number, agents: number):
   return Math.max(heartbeatMs, Math.min(stretched, Math.floor(fenceMs / BEATS_PER_FENCE)))
 }
 
-/** After so long an agent of which nothing has come is late: its beats differ by a fifth, see agent/loops/heartbeat.ts. */
+/** After so long an agent of which nothing was heard is late: its beats differ by a fifth, see agent/loops. */
 export function silentMs({ config, sockets }: { config: Lengths; sockets: { readonly size: number } }): number {
   return Math.round(1.25 * heartbeatOf(config, config.fenceMs, sockets.size)) + 1000
 }

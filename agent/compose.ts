@@ -20,6 +20,7 @@ import { createBeats } from './lease/beats.ts'
 import { createClock } from './link/clock.ts'
 import { createCredential, createFormerCredentials } from './link/credential.ts'
 import { createLink } from './link/link.ts'
+import { longestPauseMs } from './link/pauses.ts'
 import type { LinkListener } from './link/link.ts'
 import { createRest } from './link/rest.ts'
 import { createSelf } from './link/self.ts'
@@ -48,9 +49,6 @@ import { createTakeover } from './takeover/takeover.ts'
 
 /** What has to be put away at the end, the last first. */
 export type Made = { undo(): unknown }[]
-
-/** Between two tries to connect, of an agent that has no runs. */
-const LONGEST_PAUSE_MS = 30_000
 
 /** Until the first `welcome`. */
 const SETTINGS: AgentSettings = { heartbeatMs: 10_000, fenceMs: 50_000, cancelGraceMs: 10_000, pollMs: 25_000 }
@@ -176,9 +174,7 @@ function openRuns({ former, ...host }: Host) {
 function openLine(runs: ReturnType<typeof openRuns>) {
   const { config, log, spool, credential, formerCredentials, clock } = runs
   const { url, paces } = config
-  // What executes has a fence, and its agent may have been silent for a heartbeat when the connection was lost.
-  const mostPauseMs = () =>
-    Math.min(LONGEST_PAUSE_MS, runs.agentRuns.size > 0 ? runs.settings.current.fenceMs / 10 : Infinity)
+  const mostPauseMs = () => longestPauseMs(runs)
   const { refusedMs } = paces
   const link = createLink({ url, credential, formerCredentials, clock, refusedMs, mostPauseMs, log })
   const { memoryBytes } = config.spool

@@ -1871,6 +1871,7 @@ export interface Why {
       | 'RUNNERS_UNFIT'
       | 'RUNNERS_CLOSED'
       | 'RUNNERS_BUSY'
+      | 'DATABASE_RESTORED'
       | 'RUNS_AHEAD'
       | 'DELAYED'
       | 'THROTTLED'

@@ -1,7 +1,7 @@
 import { probe } from '@windlass/shared/probe.ts'
 import type { Pace } from '../pace.ts'
 import { createFifo } from '../db/fifo.ts'
-import { type Part, partOf } from '@windlass/shared/wire/parts.ts'
+import { LEAST_PART_CHARS, type Part, partOf } from '@windlass/shared/wire/parts.ts'
 import { POLICY } from './close-codes.ts'
 import { saysEntries } from './frames.ts'
 import { addTo, isTooMuchOfOrg, isTooMuchOfOthers, isTooMuchOfRunner, newLoad } from './backlog.ts'
@@ -46,8 +46,6 @@ const MOST_WEIGHT = { runner: 8000, org: 16_000 }
 /** Number of characters that count like one more entry, as in a commit. */
 const CHARS_PER_WEIGHT = 4096
 const TOO_MUCH = 'more was sent than may wait for its answer'
-/** Of a part that is not the last one; ours have 64 Ki. */
-const LEAST_PART_CHARS = 32 * 1024
 /** The longest frame. Ours cuts them at 512 Ki, and the text of one output has 8 Mi. */
 const MOST_CHARS = 16 * 1024 * 1024
 

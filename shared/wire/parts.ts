@@ -12,21 +12,23 @@ export interface Part {
   text: string
 }
 
-/** Characters of a frame that is sent whole, and of a part. 192 KiB in UTF-8 at most. */
+/** Characters of a frame that is sent whole, and of a part, at most. 192 KiB in UTF-8. */
 export const PART_CHARS = 64 * 1024
+/** What a part has at least that is not the last one: over a slow line parts are short. */
+export const LEAST_PART_CHARS = 4 * 1024
 /** What the socket takes in one message: a part, with its mark. */
 export const MESSAGE_BYTES = 256 * 1024
 
 const LETTER = { entries: 'e', others: 'o' } as const
 
-/** The messages that bring a frame: itself, or its parts. */
-export function messagesOf(text: string, lane: Lane): Iterable<string> {
-  return text.length <= PART_CHARS ? [text] : partsOf(text, lane)
+/** The messages that bring a frame: itself, or its parts. `partChars` is asked before each, as a line may change. */
+export function messagesOf(text: string, lane: Lane, partChars = (): number => PART_CHARS): Iterable<string> {
+  return text.length <= partChars() ? [text] : partsOf(text, lane, partChars)
 }
 
-function* partsOf(text: string, lane: Lane): Generator<string> {
+function* partsOf(text: string, lane: Lane, partChars: () => number): Generator<string> {
   for (let from = 0; from < text.length;) {
-    const to = endOf(text, from + PART_CHARS)
+    const to = endOf(text, from + partChars())
     yield `${to < text.length ? '+' : '.'}${LETTER[lane]}${text.slice(from, to)}`
     from = to
   }

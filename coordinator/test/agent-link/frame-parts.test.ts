@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
+import { LEAST_PART_CHARS } from '@windlass/shared/wire/parts.ts'
 import { createFrameQueues } from '../../agent-link/frame-queue.ts'
 import { createPace } from '../../pace.ts'
 import { aConnection } from '../_kit/frame-connection.ts'
@@ -19,7 +20,10 @@ test('a frame that comes in parts is read when its last one is there; others com
 test('parts that are short, or come before hello as entries, are refused', () => {
   const queues = createFrameQueues(createPace())
   const { add, closed } = aConnection(queues, { id: 'a', orgId: 'one' }, [])
-  add('+e')
+  // An agent behind a slow line sends short ones.
+  add(`+e${'x'.repeat(LEAST_PART_CHARS)}`)
+  assert.deepEqual(closed, [])
+  add(`+e${'x'.repeat(LEAST_PART_CHARS - 1)}`)
   assert.deepEqual(closed, ['1008 a part is too short'])
   const early: string[] = []
   const queue = queues.open(

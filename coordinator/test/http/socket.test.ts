@@ -211,6 +211,10 @@ test('pings in a measure are answered, and answers to ours are heard', async () 
     const [pong] = (await within(60_000, once(socket, 'data'), 'no pong')) as [Buffer]
     assert.deepEqual([...pong], [0x8a, 0])
   }
+  // By its text an agent knows what has arrived.
+  socket.write(Buffer.from([0x89, 0x82, 0, 0, 0, 0, 0x31, 0x37]))
+  const [pong] = (await within(60_000, once(socket, 'data'), 'no pong')) as [Buffer]
+  assert.deepEqual([...pong], [0x8a, 2, 0x31, 0x37])
   socket.destroy()
   const client = dial(running)
   await within(60_000, once(client, 'open'), 'no upgrade')

@@ -4,7 +4,9 @@ import { rows as runnerSurface } from '@windlass/shared/ops/runner-surface/ops.t
 import { requestOf } from '@windlass/shared/ops/call.ts'
 import { proxyAgent } from '../outbound.ts'
 import { type CoordinatorFrame, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
-import { type Lane, messagesOf, PART_CHARS } from '@windlass/shared/wire/parts.ts'
+import type { Lane } from '@windlass/shared/wire/parts.ts'
+import { LaneOfFrames } from './lanes.ts'
+import { UpwardPace } from './pace.ts'
 
 export type Refused = Extract<CoordinatorFrame, { t: 'refused' }>
 
@@ -21,6 +23,8 @@ export interface Socket {
    * shows by the end. Frames of a lane keep their order.
    */
   send(text: string, lane: Lane): Promise<void> | undefined
+  /** Characters that a frame of entries should have at most: of one that is cut off all is sent again. */
+  readonly frameChars: number
   close(reason: string): void
   /** Resolves once, with the reason. */
   ended: Promise<SocketEnd>
@@ -39,14 +43,12 @@ export interface SocketOptions {
 export const CONNECT_MS = 10_000
 /**
  * A coordinator that stands still is noticed 25 s after it was heard of, so that half of a fence is left for another
- * one. Its answer to a ping may stand behind as much as a slow line brings in that time.
+ * one. Over a slow line its answer to a ping comes later than over a fast one, by what the pace lets be under way.
  */
 const PING_MS = 5_000
 const DEAD_MS = 20_000
 /** Longer than any refusal of ours. */
 const ANSWER_CHARS = 16_384
-/** Beyond this the spool waits: heartbeats stand behind what is in the socket's buffer, and a link may bring 50 KB/s. */
-const WAITING_BYTES = 256 * 1024
 const FRAME_BYTES = 64 * 1024 * 1024
 
 /** One connection, from dialling to its end. */
@@ -60,10 +62,14 @@ export function openSocket(options: SocketOptions): Socket {
     maxPayload: FRAME_BYTES,
   })
   const course: Course = { refused: undefined, status: 0, date: undefined, trouble: '', wasOpen: false }
-  const stopWatching = watchLiveness(ws)
-  const lanes = { entries: new LaneOfFrames(ws), others: new LaneOfFrames(ws) }
+  const pace = new UpwardPace({ ping: (text) => ws.ping(text), now: () => performance.now() })
+  const stopWatching = watchLiveness(ws, pace)
+  const lanes = { entries: new LaneOfFrames('entries', ws, pace), others: new LaneOfFrames('others', ws, pace) }
   const socket: Socket = {
-    send: (text, lane) => lanes[lane].send(text, lane),
+    send: (text, lane) => lanes[lane].send(text),
+    get frameChars() {
+      return pace.limitBytes
+    },
     close: (reason) => close(ws, reason),
     ended: untilEnded(ws, course).finally(stopWatching),
   }
@@ -133,43 +139,6 @@ async function revocationIn(response: IncomingMessage): Promise<Refused | undefi
   }
 }
 
-function send(ws: WebSocket, text: string): Promise<void> | undefined {
-  if (ws.readyState !== WebSocket.OPEN) return undefined
-  if (ws.bufferedAmount + text.length < WAITING_BYTES) {
-    ws.send(text)
-    return undefined
-  }
-  // An error here is followed by `close`, where it is told once for all frames.
-  return new Promise((resolve) => ws.send(text, () => resolve()))
-}
-
-/** Sends long frames part by part, so that those of the other lane come between. */
-class LaneOfFrames {
-  readonly #ws: WebSocket
-  #last: Promise<void> | undefined
-
-  constructor(ws: WebSocket) {
-    this.#ws = ws
-  }
-
-  send(text: string, lane: Lane): Promise<void> | undefined {
-    if (!this.#last && text.length <= PART_CHARS) return send(this.#ws, text)
-    const sending = this.#sendBehind(this.#last, messagesOf(text, lane)).finally(() => {
-      if (this.#last === sending) this.#last = undefined
-    })
-    this.#last = sending
-    return sending
-  }
-
-  async #sendBehind(before: Promise<void> | undefined, messages: Iterable<string>): Promise<void> {
-    await before
-    for (const message of messages) {
-      if (this.#ws.readyState !== WebSocket.OPEN) return
-      await send(this.#ws, message)
-    }
-  }
-}
-
 /** A close frame that is never answered must not keep the connection for ever. */
 function close(ws: WebSocket, reason: string): void {
   if (ws.readyState === WebSocket.CONNECTING) return ws.terminate()
@@ -179,7 +148,7 @@ function close(ws: WebSocket, reason: string): void {
 }
 
 /** TCP may take a quarter of an hour to notice that the other side is gone. */
-function watchLiveness(ws: WebSocket): () => void {
+function watchLiveness(ws: WebSocket, pace: UpwardPace): () => void {
   let heardAt = performance.now()
   const heard = () => (heardAt = performance.now())
   for (const event of ['open', 'message', 'ping', 'pong']) ws.on(event, heard)
@@ -187,9 +156,13 @@ function watchLiveness(ws: WebSocket): () => void {
   ws.on('upgrade', ({ socket }: IncomingMessage) => socket.on('data', heard))
   const timer = setInterval(() => {
     if (performance.now() - heardAt > DEAD_MS) return ws.terminate()
-    if (ws.readyState === WebSocket.OPEN) ws.ping()
+    if (ws.readyState === WebSocket.OPEN) pace.ping()
   }, PING_MS)
-  return () => clearInterval(timer)
+  ws.on('pong', (text) => pace.answered(text.toString()))
+  return () => {
+    clearInterval(timer)
+    pace.end()
+  }
 }
 
 function parseFrame(data: Buffer): CoordinatorFrame | undefined {

@@ -51,7 +51,9 @@ test('a heartbeat comes between the parts of a long frame', async () => {
   other.resume()
   await sent
   await until('all to arrive', () => arrived.at(-1) === 'entries end')
-  assert.equal(arrived.filter((each) => each.startsWith('entries')).length, 128)
+  const parts = arrived.filter((each) => each.startsWith('entries')).length
+  // 64 Ki characters each, and shorter ones until the line is known to be fast.
+  assert.ok(parts >= 128 && parts < 200, `${parts} parts`)
   const at = arrived.indexOf('beat')
   assert.ok(at >= 0 && at <= 10, `behind ${at} parts`)
   socket.close('done')

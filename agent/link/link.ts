@@ -37,6 +37,8 @@ export interface Link {
   send(frame: AgentFrame): boolean
   /** The same for the text of entries; a promise when the caller should wait before it sends more. */
   sendEntries(text: string): Promise<void> | undefined
+  /** Characters that a frame of entries should have at most, so that the line brings it in some seconds. */
+  readonly frameChars: number
   /** Cuts the connection; the loop dials again unless it was stopped. */
   drop(reason: string): void
   /** Keeps the connection until the signal fires (answers nothing) or the coordinator refuses this agent for good. */
@@ -80,15 +82,12 @@ export function createLink(options: LinkOptions): Link {
     }
     const socket = openSocket({ url: options.url, token, connectMs, onOpen, onFrame })
     current = socket
-    const stop = () => socket.close('agent stops')
-    signal.addEventListener('abort', stop, { once: true })
-    // It may have fired while the token was made.
-    if (signal.aborted) stop()
+    const stopListening = closeOnAbort(socket, signal)
     // A coordinator that takes the connection and says nothing would keep us from trying another.
     const silence = setTimeout(() => readyAt ?? socket.close('no welcome'), WELCOME_MS)
     const end = await socket.ended
     clearTimeout(silence)
-    signal.removeEventListener('abort', stop)
+    stopListening()
     const readyMs = readyAt === undefined ? undefined : performance.now() - readyAt
     current = undefined
     readyAt = undefined
@@ -109,6 +108,9 @@ export function createLink(options: LinkOptions): Link {
       void current.send(JSON.stringify(frame), 'others')
       probe('frame.sent', { type: frame.t })
       return true
+    },
+    get frameChars() {
+      return current?.frameChars ?? Infinity
     },
     sendEntries: (text) => current?.send(text, 'entries'),
     drop: (reason) => current?.close(reason),
@@ -132,6 +134,15 @@ export function createLink(options: LinkOptions): Link {
       return undefined
     },
   }
+}
+
+/** Answers how to stop listening to the signal. */
+function closeOnAbort(socket: Socket, signal: AbortSignal): () => void {
+  const stop = () => socket.close('agent stops')
+  signal.addEventListener('abort', stop, { once: true })
+  // It may have fired while the token was made.
+  if (signal.aborted) stop()
+  return () => signal.removeEventListener('abort', stop)
 }
 
 /**

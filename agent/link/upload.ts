@@ -1,15 +1,15 @@
 import type { Log } from '@windlass/shared/log.ts'
-import type { EntryBatch } from '@windlass/shared/wire/agent.ts'
 import type { Held, Written } from '../run/spool/held.ts'
 import { isBefore, type Position } from '../run/spool/position.ts'
 import type { ReadLine } from '../run/spool/segments.ts'
 import type { Spool } from '../run/spool/spool.ts'
+import { FRAME_CHARS, inFrames, withoutFirst } from './batches.ts'
 import type { Link } from './link.ts'
 import { openWindow, type Window } from './window.ts'
 
 export interface UploadOptions {
   spool: Spool
-  link: Pick<Link, 'isReady' | 'sendEntries' | 'drop'>
+  link: Pick<Link, 'isReady' | 'frameChars' | 'sendEntries' | 'drop'>
   /** Unsent text kept in memory; what is beyond is read back from the spool's files. */
   memoryBytes: number
   log: Log
@@ -29,7 +29,6 @@ export interface Upload {
   stop(): void
 }
 
-const FRAME_CHARS = 512 * 1024
 /** Enough for some commits of the coordinator to be under way. */
 const WINDOW_CHARS = 4 * 1024 * 1024
 /** What an entry costs the coordinator, however short it is: of empty lines some 20,000 are under way, for 0.4 s. */
@@ -127,7 +126,7 @@ class SpoolUpload implements Upload {
       if (!goesOn()) return
       const batches = lines.filter((line) => line.kind === 'batch')
       const { segment } = at
-      await this.#sendFrame(batches.flatMap((line) => this.#unsentOf(line, segment, isMeant)))
+      await this.#send(batches.flatMap((line) => this.#unsentOf(line, segment, isMeant)))
       if (!goesOn()) return
       at = next
       onPiece?.(at)
@@ -158,7 +157,7 @@ class SpoolUpload implements Upload {
   #pump(): void {
     while (this.#isLive && !this.#isBlocked && this.#waiting.length > 0) {
       const texts = this.#takeFrame().flatMap((each) => this.#unsent(each.held, each.first, each.last, () => each.json))
-      const sending = this.#sendFrame(texts)
+      const sending = this.#send(texts)
       if (sending) void this.#resumeAfter(sending, this.#turn)
     }
   }
@@ -168,11 +167,12 @@ class SpoolUpload implements Upload {
     const byHeld = Map.groupBy(this.#waiting, ({ held }) => held)
     const inTurn = [...byHeld.keys()].toSorted((a, b) => this.#lastServed(a) - this.#lastServed(b))
     const taken = new Set<Written>()
+    const most = this.#frameChars()
     let chars = 0
     for (const held of inTurn) {
       let own = 0
       for (const each of byHeld.get(held)!) {
-        if (chars >= FRAME_CHARS || own >= FRAME_CHARS / inTurn.length) break
+        if (chars >= most || own >= most / inTurn.length) break
         taken.add(each)
         chars += each.json.length
         own += each.json.length
@@ -182,6 +182,10 @@ class SpoolUpload implements Upload {
     this.#waitingChars -= chars
     this.#waiting = this.#waiting.filter((each) => !taken.has(each))
     return [...taken]
+  }
+
+  #frameChars(): number {
+    return Math.min(FRAME_CHARS, this.#options.link.frameChars)
   }
 
   #lastServed(held: Held): number {
@@ -196,10 +200,15 @@ class SpoolUpload implements Upload {
     this.#pump()
   }
 
-  /** A promise when the connection or the coordinator has enough for now. */
-  #sendFrame(texts: string[]): Promise<void> | undefined {
+  /**
+   * A promise when the connection or the coordinator has enough for now. Over a slow line it is several frames: each is
+   * acknowledged by itself, and stays so when the connection ends in the next.
+   */
+  #send(texts: string[]): Promise<void> | undefined {
     if (texts.length === 0) return undefined
-    const sending = this.#options.link.sendEntries(`{"t":"entries","batches":[${texts.join(',')}]}`)
+    let sending: Promise<void> | undefined
+    for (const batches of inFrames(texts, this.#frameChars()))
+      sending = this.#options.link.sendEntries(`{"t":"entries","batches":[${batches.join(',')}]}`)
     const room = this.#window.room()
     return sending && room ? Promise.all([sending, room]).then(() => undefined) : (sending ?? room)
   }
@@ -239,9 +248,4 @@ function isTalkative({ written, sent }: Held): boolean {
 
 function isSent(held: Held): boolean {
   return held.sent >= held.written
-}
-
-function withoutFirst(json: string, count: number): string {
-  const batch = JSON.parse(json) as EntryBatch
-  return JSON.stringify({ ...batch, first: batch.first + count, entries: batch.entries.slice(count) })
 }

@@ -40,7 +40,9 @@ export interface Receiver {
   /** Batches that began too late. */
   gaps: number
   /** Called before each frame is taken. */
-  onFrame: () => void
+  onFrame: (text: string) => void
+  /** Characters that its line brings in some seconds. */
+  frameChars: number
   connect(): void
   disconnect(): void
   /** While true, what is sent waits: the promise that `sendEntries` gave settles when it is set to false. */
@@ -54,6 +56,7 @@ export function aReceiver(spool: Spool & Logged, memoryBytes = 8 * MIB): Receive
   const receiver: Receiver = {
     got,
     gaps: 0,
+    frameChars: Infinity,
     onFrame: () => undefined,
     upload: createUpload({
       spool,
@@ -63,6 +66,9 @@ export function aReceiver(spool: Spool & Logged, memoryBytes = 8 * MIB): Receive
       link: {
         get isReady() {
           return isReady
+        },
+        get frameChars() {
+          return receiver.frameChars
         },
         drop: () => (isReady = false),
         sendEntries,
@@ -83,7 +89,7 @@ export function aReceiver(spool: Spool & Logged, memoryBytes = 8 * MIB): Receive
     },
   }
   function sendEntries(text: string): Promise<void> | undefined {
-    receiver.onFrame()
+    receiver.onFrame(text)
     const { batches } = JSON.parse(text) as { batches: EntryBatch[] }
     for (const batch of batches) keep(batch)
     announce()

@@ -100,6 +100,27 @@ test('placements that say much at once are sent in turns', async () => {
   })
 })
 
+test('over a slow line frames are short, from memory and from the files', async () => {
+  await withSpool(async (spool) => {
+    const { say, counts } = sayer(spool)
+    const receiver = aReceiver(spool)
+    receiver.frameChars = 16_384
+    let longest = 0
+    receiver.onFrame = (text) => (longest = Math.max(longest, text.length))
+    say('run_a', FLOOD)
+    spool.flush()
+    receiver.connect()
+    await untilPolled('it is live', () => {
+      say('run_c', 1)
+      spool.flush()
+      return received(receiver, 'run_c').length > 0
+    })
+    say('run_b', FLOOD)
+    await comesWhole(spool, receiver, counts)
+    assert.ok(longest > 16_384 && longest < 17_000, `${longest} characters`)
+  })
+})
+
 test('whatever is written, cut and acknowledged: all comes once and in order', async (t) => {
   const run = fc.constantFrom(...RUNS)
   const step = fc.oneof(
@@ -110,12 +131,17 @@ test('whatever is written, cut and acknowledged: all comes once and in order', a
       count: fc.integer({ min: 1, max: 8 }),
     }),
   )
-  const scenario = fc.record({ steps: fc.array(step, { maxLength: 25 }), memoryBytes: fc.constantFrom(4_000, 2 ** 20) })
+  const scenario = fc.record({
+    steps: fc.array(step, { maxLength: 25 }),
+    memoryBytes: fc.constantFrom(4_000, 2 ** 20),
+    frameChars: fc.constantFrom(Infinity, 16_384),
+  })
   await fc.assert(
-    fc.asyncProperty(scenario, ({ steps, memoryBytes }) =>
+    fc.asyncProperty(scenario, ({ steps, memoryBytes, frameChars }) =>
       withSpool(async (spool) => {
         const { say, counts } = sayer(spool)
         const receiver = aReceiver(spool, memoryBytes)
+        receiver.frameChars = frameChars
         for (const each of steps) {
           if (each.do === 'say') say(each.run, each.count)
           else if (each.do === 'flush') spool.flush()

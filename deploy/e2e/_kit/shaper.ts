@@ -8,6 +8,8 @@ export interface Shaper {
   delay(ms: number): void
   /** Bytes a second to all clients together, from now on. */
   pace(bytesPerSecond: number): void
+  /** The same from all clients together. */
+  paceUp(bytesPerSecond: number): void
   /** Each connection ends after so many more bytes to the client, which the function is asked for; undefined: none does. */
   cut(after: (() => number) | undefined): void
   /** How many were cut. */
@@ -26,7 +28,7 @@ export async function shaper(target: string, host = '127.0.0.1'): Promise<Shaper
   const { hostname, port } = new URL(target)
   const open = new Set<Pair>()
   let [delayMs, cuts] = [0, 0]
-  let [bytesPerMs, freeAt] = [Infinity, 0]
+  const paces = { down: { bytesPerMs: Infinity, freeAt: 0 }, up: { bytesPerMs: Infinity, freeAt: 0 } }
   let after: (() => number) | undefined
 
   const end = (pair: Pair) => {
@@ -47,21 +49,22 @@ export async function shaper(target: string, host = '127.0.0.1'): Promise<Shaper
     pair.upstream.destroy()
   }
   /** One after the other: what stands behind a large message waits for it. */
-  const paced = (pair: Pair, chunk: Buffer) => {
-    if (bytesPerMs === Infinity) return down(pair, chunk)
-    freeAt = Math.max(freeAt, performance.now()) + chunk.length / bytesPerMs
-    pair.upstream.pause()
+  const paced = (pace: typeof paces.up, from: Socket, { length }: Buffer, act: () => void) => {
+    if (pace.bytesPerMs === Infinity) return act()
+    pace.freeAt = Math.max(pace.freeAt, performance.now()) + length / pace.bytesPerMs
+    from.pause()
     setTimeout(() => {
-      down(pair, chunk)
-      pair.upstream.resume()
-    }, freeAt - performance.now())
+      act()
+      from.resume()
+    }, pace.freeAt - performance.now())
   }
+  const up = ({ upstream }: Pair, chunk: Buffer) => upstream.writable && upstream.write(chunk)
   const server = net.createServer((client) => {
     const upstream = net.connect(Number(port), hostname)
     const pair = { client, upstream, left: after?.() ?? Infinity }
     open.add(pair)
-    upstream.on('data', (chunk: Buffer) => later(() => paced(pair, chunk)))
-    client.on('data', (chunk: Buffer) => later(() => upstream.writable && upstream.write(chunk)))
+    upstream.on('data', (chunk: Buffer) => later(() => paced(paces.down, upstream, chunk, () => down(pair, chunk))))
+    client.on('data', (chunk: Buffer) => later(() => paced(paces.up, client, chunk, () => up(pair, chunk))))
     for (const socket of [client, upstream]) {
       socket.setNoDelay(true)
       // The close that follows is what counts.
@@ -73,7 +76,8 @@ export async function shaper(target: string, host = '127.0.0.1'): Promise<Shaper
   return {
     url: `http://${host}:${(server.address() as AddressInfo).port}`,
     delay: (ms) => void (delayMs = ms),
-    pace: (bytesPerSecond) => void (bytesPerMs = bytesPerSecond / 1000),
+    pace: (bytesPerSecond) => void (paces.down.bytesPerMs = bytesPerSecond / 1000),
+    paceUp: (bytesPerSecond) => void (paces.up.bytesPerMs = bytesPerSecond / 1000),
     cut(next) {
       after = next
       for (const pair of open) pair.left = after?.() ?? Infinity

@@ -1,4 +1,4 @@
-// An agent on a slow line: what is large comes through, and the leases of its runs do not run out for it.
+// An agent on a slow line, down or up: what is large comes through, and the leases of its runs do not run out for it.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,6 +13,9 @@ const CHILDREN = 10
 /** All of them take 40 s together, and one of them 5 s with what goes along. */
 const OUTPUT_BYTES = 1_000_000
 const FENCE_MS = 15_000
+/** Upward. All that the program says takes some 40 s. */
+const UP_BYTES_A_SECOND = 24_000
+const LINES = 6000
 
 const { current } = fileInstance({
   programs: [],
@@ -46,6 +49,13 @@ export async function run(input: { gate: string }) {
   while (!existsSync(input.gate)) await pause(100)
 }`
 
+const TALKS = `
+import { setTimeout as pause } from 'node:timers/promises'
+export async function run() {
+  for (let n = 1; n <= ${LINES}; n++) console.log('x'.repeat(90) + n)
+  await pause(${2 * FENCE_MS})
+}`
+
 test('the results of ten children reach their parent, and another run of its agent loses nothing', async (t) => {
   const { access, client, home } = current()
   const line = await shaper(access.url)
@@ -69,4 +79,16 @@ test('the results of ten children reach their parent, and another run of its age
   assert.equal((await get(client, computing)).attempt, 1)
   writeFileSync(gate, '')
   assert.equal((await ended(client, computing)).attempt, 1)
+})
+
+test('a program that says more than its line brings in time keeps its lease', async (t) => {
+  const { access, client } = current()
+  const line = await shaper(access.url)
+  t.after(() => line.close())
+  const agent = await startAgent(current(), { name: 'upward', pool: 'upward', url: line.url })
+  t.after(() => agent.stop())
+  await deploy(client, files({ slug: 'talks', pool: 'upward' }, TALKS))
+  line.paceUp(UP_BYTES_A_SECOND)
+  const { status, attempt } = await ended(client, await trigger(client, 'talks'), 300_000)
+  assert.deepEqual([status, attempt], ['completed', 1])
 })

@@ -87,6 +87,15 @@ export async function position(
   return row
 }
 
+/** When the last events of these runs were, as far as they have any. */
+export async function lastTimes(tx: Tx, runs: readonly { id: RunId; cursor: number }[]): Promise<Map<RunId, number>> {
+  const rows = await tx<{ id: RunId; at: number }[]>`
+    select t.id, e.at::float8 as at
+    from ${unnest(tx, 't', runs, { id: 'text', cursor: 'int' })}
+    cross join lateral (select at from run_events where run_id = t.id and cursor = t.cursor offset 0) e`
+  return new Map(rows.map(({ id, at }) => [id, at]))
+}
+
 export interface Page {
   /** At the moment at which the events were read. */
   position: LogPosition

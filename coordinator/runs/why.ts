@@ -141,9 +141,10 @@ const USED_UP = 'The time from its creation on is used up: its process is stoppe
 function stopping({ run, forcedAt }: Facts, clocks: Clocks): Reasons {
   const silent = silence(run, clocks, 'it fails with RUN_TIMED_OUT')
   const answers = run.status === 'awaiting_input' ? ' It takes no answer any more.' : ''
+  const inTime = silent ? ' If it ended before that and its agent tells so later, that counts.' : ''
   const cause = causeOf({
     code: 'CANCELLING',
-    message: `${USED_UP}${answers}${forcedText(forcedAt)}`,
+    message: `${USED_UP}${inTime}${answers}${forcedText(forcedAt)}`,
     since: run.timedOutAt,
     until: forcedAt,
     change: 'It ends by itself. A longer `timeout` in workflow.jsonc counts for runs of the version that has it.',

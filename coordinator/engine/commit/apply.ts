@@ -20,6 +20,7 @@ import { appendPlain } from './append.ts'
 import type { AgentBatch, Applied, Output, ReadBatch } from '../rules/batch.ts'
 import { MOST_TO_CLOSE } from './light-piece.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
+import { goOver, isOver, judgedAt, type Overtime, overtimesOf } from './overtime.ts'
 import { begin, goOn, park, refuseCommand, settle } from '../rules/outcome.ts'
 import type { Moving } from '../rules/run.ts'
 import { takeEvent } from '../rules/take-event.ts'
@@ -51,6 +52,7 @@ export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]
     if (batches.length > 1 && entriesToClose(batches, runs) > MOST_TO_CLOSE) throw new Error(TOO_MUCH_TO_CLOSE)
     const answers: Applied[] = []
     const touched = new Set<Moving>()
+    const overtimes = await overtimesOf({ ...deps, tx }, batches, runs)
     for (const batch of batches) {
       const run = runs.get(batch.run)
       if (!isHeldBy(run, batch)) {
@@ -63,7 +65,9 @@ export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]
       }
       const isRepeated = batch.first <= run.seq
       const fresh = batch.entries.slice(run.seq + 1 - batch.first)
-      for (const entry of fresh) await take({ ...deps, tx }, run, entry, batch)
+      const overtime = overtimes.get(run.id)
+      for (const entry of fresh) await take({ ...deps, tx, overtime }, run, entry, batch)
+      if (overtime) goOver(run, overtime)
       if (fresh.length > 0) touched.add(run)
       run.isHeard ||= fresh.length > 0
       answers.push({ kind: 'ack', seq: run.seq, isRepeated })
@@ -188,13 +192,14 @@ export function lastOf(batch: AgentBatch): number {
 }
 
 async function take(
-  deps: { tx: Tx; versions: Versions; config: Config },
+  deps: { tx: Tx; versions: Versions; config: Config; overtime: Overtime | undefined },
   run: Moving,
   entry: Entry,
   batch: ReadBatch,
 ): Promise<void> {
   run.seq++
   if (run.released) return
+  if (deps.overtime) run.timedOut = isOver(run, deps.overtime, entry)
   const at = entry[1]
   switch (entry[0]) {
     case 'start':
@@ -215,7 +220,8 @@ async function take(
       spend(run, entry[3])
       const version = await deps.versions.get(run.versionId, deps.tx)
       const isOffered = entry[2].how === 'lost' && (await isUnaccepted(deps.tx, batch))
-      return settle(run, entry[2], at, { version, output: batch.outputs.get(entry), config: deps.config, isOffered })
+      const settling = { version, output: batch.outputs.get(entry), config: deps.config, isOffered }
+      return settle(run, entry[2], judgedAt(run, entry[1], deps.overtime), settling)
     }
   }
 }

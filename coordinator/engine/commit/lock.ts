@@ -44,6 +44,7 @@ function moving(row: store.LockedRow): Moving {
   const run: Unmarked = {
     ...row,
     blocked: row.blocked === null ? null : (JSON.parse(row.blocked) as Moving['blocked']),
+    timedOut: row.timedOutAt !== null,
     output: null,
     error: null,
     computeMs: 0,

@@ -90,7 +90,10 @@ export interface Moving {
   readonly runnerId: RunnerId | null
   readonly epoch: number
   readonly priority: number
+  readonly createdAt: Date
   readonly startedAt: Date | null
+  /** When it was noted that its time is used up. */
+  readonly timedOutAt: Date | null
   readonly environment: string | null
   readonly parentRunId: RunId | null
   readonly parentEntry: number | null
@@ -121,7 +124,10 @@ export interface Moving {
   cutReplays: number
   /** What this attempt has computed, in milliseconds. */
   activeMs: number
-  /** The time from the run's creation on is used up; its process is being stopped for that. */
+  /**
+   * The time from the run's creation on is used up; its process is being stopped for that. False while what happened
+   * before that is taken.
+   */
   timedOut: boolean
   blocked: Blocked | null
   output: string | null

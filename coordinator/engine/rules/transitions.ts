@@ -40,6 +40,9 @@ export function finish(run: Moving, to: FinalStatus, at: number, data: Record<st
   move(run, to, at, data)
   release(run)
   run.blocked = null
+  // What was to come next does not come.
+  run.requeued = null
+  run.replayAfterMs = null
   if (run.parentRunId !== null && run.parentEntry !== null) tellParent(run, to)
 }
 

@@ -79,7 +79,9 @@ export type LockedRow = Pick<
   | 'runnerId'
   | 'epoch'
   | 'priority'
+  | 'createdAt'
   | 'startedAt'
+  | 'timedOutAt'
   | 'environment'
   | 'parentRunId'
   | 'parentEntry'
@@ -101,16 +103,15 @@ export type LockedRow = Pick<
   | 'replays'
   | 'cutReplays'
   | 'activeMs'
-  | 'timedOut'
 > & { blocked: string | null }
 
 const lockable = (sql: Sql) => sql`
-  r.id, r.org_id, r.pool_id, r.version_id, r.runner_id, r.epoch, r.priority, r.started_at, r.environment,
+  r.id, r.org_id, r.pool_id, r.version_id, r.runner_id, r.epoch, r.priority, r.created_at, r.started_at, r.environment,
   r.parent_run_id, r.parent_entry, r.root_run_id, r.depth, r.concurrency_group, r.needs, r.status, r.attempt, r.cursor,
   r.seq, r.place, r.entries, r.forgotten_entries,
   r.journal_chars::float8 as journal_chars,
   r.crashes, r.fences, r.thrown,
-  r.replays, r.cut_replays, r.active_ms::float8 as active_ms, r.timed_out_at is not null as timed_out, r.blocked`
+  r.replays, r.cut_replays, r.active_ms::float8 as active_ms, r.timed_out_at, r.blocked`
 
 const forUpdate = (tx: Tx, skipsLocked: boolean) => tx`for update of r ${skipsLocked ? tx`skip locked` : tx``}`
 

@@ -93,6 +93,7 @@ const ACTS: Readonly<Record<string, Act>> = {
   'get run': (db) => findAll(db, [{ orgId, id: runId }]),
   // Without a filter: what a person sees first, and the list that agents and scripts ask for again and again.
   'first page of the runs': (db) => list(db, { orgId, limit: 50 }),
+  'entries of runs whose time is over': inTransaction((tx) => [events.lastTimes(tx, [])]),
 }
 
 let database: Database

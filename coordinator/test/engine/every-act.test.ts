@@ -10,6 +10,7 @@ import { noChanges } from '../../engine/rules/journal.ts'
 import { takeOp } from '../../engine/rules/journal-op.ts'
 import { begin, goOn, lose, park, settle } from '../../engine/rules/outcome.ts'
 import type { Moving, ProcessState } from '../../engine/rules/run.ts'
+import { goOver } from '../../engine/commit/overtime.ts'
 import { timeOut } from '../../engine/commit/time-out.ts'
 import type { Version } from '../../workflows/targets.ts'
 import { identity } from '../_kit/journal.ts'
@@ -149,6 +150,19 @@ test('the clocks find runs without a process too', () => {
       act(run, aVersion(0, 0, 'keep'))
       assertSound(run, status)
     }
+})
+
+test('what a run did in time leads it to its end, to its stop, or to a process that is being stopped', () => {
+  for (const { from, retries, said } of CASES) {
+    const run = moving(...from)
+    const version = aVersion(retries, retries, 'keep')
+    said[1](run, version)
+    goOver(run, { version, at: 1, lastEventAt: 0 })
+    assertSound(run, from[0])
+    const isStopped = run.timedOut && run.place !== null
+    assert.ok(isFinal(run.status) || isStopped, `${said[0]} at ${from.join(', ')}: ${run.status}`)
+    if (isFinal(run.status)) assert.deepEqual([run.requeued, run.replayAfterMs], [null, null])
+  }
 })
 
 test('any sequence of acts keeps to the table until the process is released', (t) => {

@@ -132,4 +132,5 @@ test('a silent runner of a run whose time is over lets it fail, and none goes on
   })
   assert.deepEqual(codesOf(silent), ['RUNNER_SILENT', 'CANCELLING'])
   assert.match(silent.summary, /When it is not heard of until .* UTC, it fails with RUN_TIMED_OUT\.$/)
+  assert.match(silent.causes[1]!.message, /If it ended before that and its agent tells so later, that counts\./)
 })

@@ -1,0 +1,75 @@
+import type { RunId } from '@windlass/shared/ids.ts'
+import type { Ending } from '@windlass/shared/model/ending.ts'
+import { isFinal } from '@windlass/shared/model/run.ts'
+import type { Entry } from '@windlass/shared/wire/agent.ts'
+import type { Tx } from '../../db/client.ts'
+import * as events from '../../events/store.ts'
+import type { Version, Versions } from '../../workflows/targets.ts'
+import type { ReadBatch } from '../rules/batch.ts'
+import type { Moving } from '../rules/run.ts'
+import { timeOut } from './time-out.ts'
+
+/**
+ * Of a run whose time was noted to be over. Its agent may have been out of reach then, so what it tells is judged by
+ * when it happened: what was in time is taken as ever.
+ */
+export interface Overtime {
+  version: Version
+  /** When its time was over. */
+  at: number
+  /** When the last event was that its log had before these entries. */
+  lastEventAt: number
+}
+
+/** Of the runs whose time was noted to be over and of which something is told that goes by it. */
+export async function overtimesOf(
+  deps: { tx: Tx; versions: Versions },
+  batches: readonly ReadBatch[],
+  runs: ReadonlyMap<string, Moving>,
+): Promise<Map<RunId, Overtime>> {
+  const theirs = new Set(batches.filter(goesByTime).map((batch) => batch.run))
+  const late = [...runs.values()].filter((run) => run.timedOut && theirs.has(run.id))
+  if (late.length === 0) return new Map()
+  const lastTimes = await events.lastTimes(deps.tx, late)
+  const entries = late.map(async (run): Promise<[RunId, Overtime]> => {
+    const version = await deps.versions.get(run.versionId, deps.tx)
+    return [run.id, { version, at: overAt(run, version), lastEventAt: lastTimes.get(run.id) ?? 0 }]
+  })
+  return new Map(await Promise.all(entries))
+}
+
+function goesByTime({ entries, commands }: ReadBatch): boolean {
+  return entries.some((entry) => entry[0] === 'end' || commands.get(entry)?.op.op === 'open')
+}
+
+/**
+ * As the descriptor says, and no later than it was noted: a run that was created by a clock that was ahead is stopped
+ * from then on.
+ */
+function overAt({ createdAt, timedOutAt }: Moving, { descriptor: { wallTimeoutMs } }: Version): number {
+  return Math.min(createdAt.getTime() + (wallTimeoutMs ?? Infinity), timedOutAt?.getTime() ?? -Infinity)
+}
+
+/** The program came to these by itself. The others may be what its agent made of it when the time was over. */
+const OWN_ENDINGS: readonly Ending['how'][] = ['returned', 'threw', 'exited']
+
+/**
+ * Whether this happened when the time was over. An agent may say when that was, but not before what it told last; the
+ * future is never in time.
+ */
+export function isOver(run: Pick<Moving, 'events'>, { at, lastEventAt }: Overtime, entry: Entry): boolean {
+  if (entry[0] === 'end' && !OWN_ENDINGS.includes(entry[2].how)) return true
+  return Math.max(entry[1], run.events.at(-1)?.at ?? lastEventAt) >= at
+}
+
+/** When a run ends that ended at this time: one that fails because its time is over does not do so before that. */
+export function judgedAt({ timedOut }: Moving, at: number, overtime: Overtime | undefined): number {
+  return timedOut && overtime ? Math.max(at, overtime.at) : at
+}
+
+/** Its entries are taken. If it has not ended with them its time is over again: there is no next attempt. */
+export function goOver(run: Moving, { at, version }: Overtime): void {
+  if (isFinal(run.status)) return
+  run.timedOut = true
+  timeOut(run, 'wall-timeout', at, version)
+}

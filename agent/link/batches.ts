@@ -29,6 +29,7 @@ export function inFrames(texts: string[], mostChars: number): string[][] {
 function cut(text: string, mostChars: number): string[] {
   if (text.length <= mostChars) return [text]
   const batch = JSON.parse(text) as EntryBatch
+  if (batch.entries.length === 1) return [text]
   const pieces: EntryBatch[] = []
   let chars = Infinity
   for (const [n, entry] of batch.entries.entries()) {

@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws'
-import { type Lane, LEAST_PART_CHARS, messagesOf, PART_CHARS } from '@windlass/shared/wire/parts.ts'
+import { type Lane, messagesOf, PART_CHARS } from '@windlass/shared/wire/parts.ts'
 import type { UpwardPace } from './pace.ts'
 
 /** Beyond this the spool waits: what fast programs print lies on disk, not in the socket's buffer. */
@@ -10,6 +10,8 @@ export class LaneOfFrames {
   readonly #lane: Lane
   readonly #ws: WebSocket
   readonly #pace: UpwardPace
+  /** What the coordinator takes as a part that is not the last one; one of before says nothing of it. */
+  leastPartChars = 32 * 1024
   #last: Promise<void> | undefined
 
   constructor(lane: Lane, ws: WebSocket, pace: UpwardPace) {
@@ -43,7 +45,7 @@ export class LaneOfFrames {
   #partChars(): number {
     if (this.#lane === 'others') return PART_CHARS
     // Half of what may be under way, so that one is there while the other is on its way.
-    return Math.max(2 * LEAST_PART_CHARS, Math.min(PART_CHARS, Math.floor(this.#pace.limitBytes / 2)))
+    return Math.max(2 * this.leastPartChars, Math.min(PART_CHARS, Math.floor(this.#pace.limitBytes / 2)))
   }
 
   #write(text: string): Promise<void> | undefined {

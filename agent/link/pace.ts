@@ -3,8 +3,9 @@
  * the buffers of the socket, of the kernel and of the network, so entries wait for what is more than the line brings in
  * some seconds. A ping is answered when all that was sent before it has arrived.
  *
- * A connection begins with little, and has twice as much each time that half of it arrives within a second: between two
- * and four seconds' worth. Beyond what is ever under way a line is fast, and has no limit and no pings of its own.
+ * A connection begins with little, and has twice as much each time that half of it arrives within a second, without the
+ * time that the way itself takes: between two and four seconds' worth. Beyond what is ever under way a line is fast: it
+ * has no limit, and no pings of its own.
  */
 export class UpwardPace {
   readonly #options: PaceOptions
@@ -15,6 +16,8 @@ export class UpwardPace {
   #begunAt = 0
   #ping: { text: string; sent: number; at: number } | undefined
   #pings = 0
+  /** The shortest time that an answer took: so long takes the way, to the coordinator and back. */
+  #wayMs = Infinity
   #isOff = false
   #resume: (() => void) | undefined
 
@@ -60,12 +63,14 @@ export class UpwardPace {
     if (ping?.text !== text) return
     const now = this.#options.now()
     const bytes = ping.sent - this.#arrived
-    const tookMs = now - this.#begunAt
+    this.#wayMs = Math.min(this.#wayMs, now - ping.at)
+    const lateMs = now - ping.at - this.#wayMs
+    const tookMs = Math.max(1, now - this.#begunAt - this.#wayMs)
     this.#ping = undefined
     this.#arrived = ping.sent
     this.#begunAt = now
     if (this.#isOff) return
-    if (now - ping.at > LATE_MS) this.#fall((LATE_MS * bytes) / tookMs)
+    if (lateMs > LATE_MS) this.#fall((LATE_MS * bytes) / tookMs)
     else if (tookMs < QUICK_MS && 2 * bytes >= this.#limitBytes) this.#limitBytes = limited(2 * this.#limitBytes)
     this.#pingWhenMuch()
     this.#wake()
@@ -83,10 +88,12 @@ export class UpwardPace {
 
   /** To what arrives in 3 s. Without a limit that is not known: most of it had arrived before the ping was sent. */
   #fall(bytes: number): void {
+    // Nothing was under way: it was not the line that took so long.
+    if (bytes === 0 && this.#limitBytes < Infinity) return
     this.#limitBytes = this.#limitBytes === Infinity ? LEAST_BYTES : Math.min(this.#limitBytes, limited(bytes))
   }
 
-  /** Whoever waits for room waits for an answer, so that one is on its way then. */
+  /** Who waits for room waits for an answer, so one is on its way then. */
   #pingWhenMuch(): void {
     if (!this.#ping && 2 * this.#underWay >= this.#limitBytes) this.#pingNow()
   }
@@ -117,8 +124,11 @@ const LEAST_BYTES = 16 * 1024
 const MOST_BYTES = 4 * 1024 * 1024
 const QUICK_MS = 1000
 const LATE_MS = 3000
-/** The slowest line answers before that, or is taken for dead. */
-const UNANSWERED_MS = 60_000
+/**
+ * The slowest line answers before that, or is taken for dead. The coordinator waits for 60 s for the rest of a frame,
+ * and we look each 5 s.
+ */
+const UNANSWERED_MS = 30_000
 
 function limited(bytes: number): number {
   return bytes > MOST_BYTES ? Infinity : Math.max(LEAST_BYTES, Math.floor(bytes))

@@ -86,12 +86,15 @@ export function openSocket(options: SocketOptions): Socket {
   ws.on('unexpected-response', (request, response) => void takeRefusal(request, response))
   ws.on('open', () => {
     course.wasOpen = true
+    // Before anything is under way its answer says how long the way is.
+    pace.ping()
     options.onOpen(socket)
   })
   ws.on('message', (data: Buffer) => {
     const frame = parseFrame(data)
     if (!frame) return ws.close(1007, 'not a frame')
     if (frame.t === 'refused') course.refused = frame
+    if (frame.t === 'welcome') lanes.entries.leastPartChars = frame.leastPartChars ?? lanes.entries.leastPartChars
     options.onFrame(frame, socket)
   })
   return socket
@@ -153,7 +156,8 @@ function watchLiveness(ws: WebSocket, pace: UpwardPace): () => void {
   const heard = () => (heardAt = performance.now())
   for (const event of ['open', 'message', 'ping', 'pong']) ws.on(event, heard)
   // A large message comes in pieces, over a slow line for a minute.
-  ws.on('upgrade', ({ socket }: IncomingMessage) => socket.on('data', heard))
+  // Once `ws` listens itself: what came with the answer to the upgrade would go to us alone.
+  ws.on('upgrade', ({ socket }: IncomingMessage) => ws.once('open', () => socket.on('data', heard)))
   const timer = setInterval(() => {
     if (performance.now() - heardAt > DEAD_MS) return ws.terminate()
     if (ws.readyState === WebSocket.OPEN) pace.ping()

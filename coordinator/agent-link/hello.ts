@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { probe } from '@windlass/shared/probe.ts'
 import { type AgentFrame, protocolOf, WELCOME_MS } from '@windlass/shared/wire/agent.ts'
+import { LEAST_PART_CHARS } from '@windlass/shared/wire/parts.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { type Change, record } from '../audit/record.ts'
 import type { Tx } from '../db/client.ts'
@@ -77,7 +78,9 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   if (session.isOver) return false
   // First, as the welcome acknowledges calls. All else may be large, and stands behind it.
   await tellRefusals(deps, runner.id)
-  tell({ t: 'welcome', cluster: deps.cluster, settings, ...state, ...(intake && { intake }), now: Date.now() })
+  const { cluster } = deps
+  const more = { now: Date.now(), leastPartChars: LEAST_PART_CHARS }
+  tell({ t: 'welcome', cluster, settings, ...state, ...(intake && { intake }), ...more })
   tellWakes(deps, runner.id).catch((error: unknown) => deps.log.warn('orders.failed', { error }))
   // Its token was looked at a moment before that.
   if (intake?.state === 'revoked') deps.sockets.refuse(runner.id, 'REVOKED', REVOKED_MESSAGE)

@@ -215,6 +215,8 @@ export type CoordinatorFrame =
       cancel: CancelOrder[]
       intake?: IntakeNotice
       now?: number
+      /** Characters that a part has at least which is not the last one of its frame. */
+      leastPartChars?: number
     }
   /** `no` are offers that came too late; their runs belong to others by now. */
   | { t: 'accepted'; runs: Placement[]; no: Placement[] }

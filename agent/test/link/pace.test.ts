@@ -29,6 +29,11 @@ function aLine({ bytesPerS = Infinity, delayMs = 0 }) {
     },
     /** How long a heartbeat takes that is sent now. */
     waitMs: () => Math.max(0, isEmptyAt - now) + delayMs,
+    /** Answers come so much later. */
+    stall(ms: number) {
+      for (const pong of pongs) pong.at += ms
+      line.pass(2 * ms)
+    },
     pass(ms: number) {
       const end = now + ms
       for (let next = pongs[0]; next && next.at <= end; next = pongs[0]) {
@@ -56,6 +61,7 @@ test('a heartbeat waits for seconds of the line, however slow it is, and the lin
   for (const bytesPerS of [6 * KIB, 20 * KIB, 100 * KIB, 500 * KIB])
     for (const delayMs of [1, 200, 500]) {
       const line = aLine({ bytesPerS, delayMs })
+      line.pace.ping()
       const worstMs = line.fill(60_000)
       assert.ok(worstMs < 8000, `${worstMs} ms at ${bytesPerS} bytes/s`)
       line.pass(10)
@@ -138,13 +144,13 @@ test('nobody waits any more when the connection is over', async () => {
   await room
 })
 
-test('where no ping is ever answered but all else is, entries go on after a minute, and pings too', async () => {
+test('where no ping is ever answered but all else is, entries go on after 30 s, and pings too', async () => {
   let now = 0
   let pings = 0
   const pace = new UpwardPace({ now: () => now, ping: () => (pings += 1) })
   pace.sent(MIB)
   const room = pace.room()
-  for (; now < 60_000; now += 5000) pace.ping()
+  for (; now < 30_000; now += 5000) pace.ping()
   assert.equal(pings, 1)
   assert.equal(pace.hasRoom, false)
   pace.ping()
@@ -154,4 +160,26 @@ test('where no ping is ever answered but all else is, entries go on after a minu
   now += 5000
   pace.ping()
   assert.equal(pings, 2)
+})
+
+test('a long way makes no line slow: it brings what it can, also by satellite', () => {
+  for (const delayMs of [1500, 3500]) {
+    const line = aLine({ bytesPerS: MIB, delayMs })
+    line.pace.ping()
+    line.pass(delayMs)
+    line.fill(60_000)
+    assert.ok(line.pace.limitBytes > 2 * MIB, `${line.pace.limitBytes} bytes after a minute at ${delayMs} ms`)
+  }
+})
+
+test('an answer that is late while nothing is under way leaves the limit as it is', () => {
+  const line = aLine({ bytesPerS: 20 * KIB, delayMs: 10 })
+  line.pace.ping()
+  line.pass(100)
+  line.fill(10_000)
+  line.pass(60_000)
+  const { limitBytes } = line.pace
+  line.pace.ping()
+  line.stall(5000)
+  assert.equal(line.pace.limitBytes, limitBytes)
 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { announce, until } from '@windlass/shared/test/_kit/until.ts'
-import { partOf } from '@windlass/shared/wire/parts.ts'
+import { LEAST_PART_CHARS, partOf } from '@windlass/shared/wire/parts.ts'
 import { WebSocketServer } from 'ws'
 import { CONNECT_MS, openSocket, type Socket } from '../../link/socket.ts'
 import { slowProxy, type SlowProxy } from '../_kit/slow-proxy.ts'
@@ -23,19 +23,25 @@ after(async () => {
   server.close()
 })
 
+function welcomed(url: string): Promise<Socket> {
+  return new Promise((resolve) => {
+    const onFrame = (_frame: unknown, socket: Socket) => resolve(socket)
+    openSocket({ url, token: 't', connectMs: CONNECT_MS, onOpen() {}, onFrame })
+  })
+}
+
 test('a heartbeat comes through a slow line though an upload is under way', async () => {
   const arrived = { bytes: 0, beats: [] as string[] }
-  server.once('connection', (other) =>
+  server.once('connection', (other) => {
+    other.send(JSON.stringify({ t: 'welcome', leastPartChars: LEAST_PART_CHARS }))
     other.on('message', (data: Buffer) => {
       const text = data.toString()
       if (partOf(text)) arrived.bytes += data.length
       else arrived.beats.push(text)
       announce()
-    }),
-  )
-  const opened = Promise.withResolvers<Socket>()
-  openSocket({ url: proxy.url, token: 't', connectMs: CONNECT_MS, onOpen: opened.resolve, onFrame() {} })
-  const socket = await opened.promise
+    })
+  })
+  const socket = await welcomed(proxy.url)
   const sending = socket.send('e'.repeat(300 * KIB), 'entries')
   for (const startsAt of [0, 30 * KIB]) {
     await until('some of it', () => arrived.bytes >= startsAt)
@@ -51,4 +57,22 @@ test('a heartbeat comes through a slow line though an upload is under way', asyn
   socket.close('done')
   await socket.ended
   await sending
+})
+
+test('a coordinator that says nothing of short parts gets none, over whatever line', async () => {
+  const lengths: number[] = []
+  server.once('connection', (other) => {
+    other.send(JSON.stringify({ t: 'welcome' }))
+    other.on('message', (data: Buffer) => {
+      lengths.push(data.length)
+      announce()
+    })
+  })
+  const socket = await welcomed(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  await socket.send('e'.repeat(100 * KIB), 'entries')
+  await until('all of it', () => lengths.reduce((sum, length) => sum + length, 0) > 100 * KIB)
+  // Those of before refuse a part below 32 Ki that is not the last.
+  assert.ok(Math.min(...lengths.slice(0, -1)) >= 32 * KIB, lengths.join(', '))
+  socket.close('done')
+  await socket.ended
 })

@@ -25,15 +25,23 @@ export function createFreshCache<K extends string, V>({
   const entries = new LRUCache<K, Promise<V>>({ max: most, ttl: freshMs })
   const last = new LRUCache<K, { value: V }>({ max: most })
 
-  async function readOrLast(key: K): Promise<V> {
+  async function orLast(key: K, reading: Promise<V>): Promise<V> {
     const before = last.get(key)
     try {
-      const value = await read(key)
-      if (mayBeOld) last.set(key, { value })
-      return value
+      return await reading
     } catch (error) {
       if (!before || !mayBeOld?.(error)) throw error
       return before.value
+    }
+  }
+
+  /** What was forgotten while it was read is not kept. */
+  async function keep(key: K, found: Promise<V>): Promise<void> {
+    try {
+      const value = await found
+      if (mayBeOld && entries.peek(key) === found) last.set(key, { value })
+    } catch {
+      if (entries.peek(key) === found) entries.delete(key)
     }
   }
 
@@ -41,9 +49,9 @@ export function createFreshCache<K extends string, V>({
     of(key) {
       const known = entries.get(key)
       if (known) return known
-      const found = readOrLast(key)
+      const found = orLast(key, read(key))
       entries.set(key, found)
-      found.catch(() => entries.peek(key) === found && entries.delete(key))
+      void keep(key, found)
       return found
     },
     forget(key) {

@@ -163,7 +163,7 @@ async function answer({ mcp, surface }: Loaded, exchange: Exchange, { caller, ro
   })
   try {
     const wait = () => pipeline.waiting.enter(caller)
-    const keyInHeader = () => keyOfAll(call.header('idempotency-key'), messages)
+    const keyInHeader = () => keyOfCall(call.header('idempotency-key'), body.value)
     const asking = askingOf(call, { deps, caller, bytes: body.bytes, wait, keyInHeader })
     const { status, text } = await mcp.answer({ headers: request.headers, message: body.value, asking })
     if (!response.completed) send(exchange, status, text)
@@ -173,10 +173,11 @@ async function answer({ mcp, surface }: Loaded, exchange: Exchange, { caller, ro
 }
 
 const KEY_OF_BATCH =
-  'A batch of messages takes no header `Idempotency-Key`: give each call an `idempotencyKey` of its own.'
+  'A batch of several calls takes no header `Idempotency-Key`: give each call an `idempotencyKey` of its own.'
 
-function keyOfAll(inHeader: string | undefined, messages: number): string | undefined {
-  if (inHeader === undefined || messages === 1) return inHeader
+function keyOfCall(inHeader: string | undefined, body: unknown): string | undefined {
+  const isCall = (message: unknown) => (message as { method?: unknown } | null)?.method === 'tools/call'
+  if (inHeader === undefined || !Array.isArray(body) || body.filter(isCall).length === 1) return inHeader
   throw new Fault('VALIDATION_FAILED', { path: 'idempotencyKey' }, KEY_OF_BATCH)
 }
 

@@ -39,8 +39,7 @@ export function createBatch(asking: Asking, mostMs: number): Batch {
   async function begin<T>(act: Act<T>): Promise<T> {
     await inTime(left(), asking.stay(), NOT_BEGUN)
     const leftMs = left()
-    // Timers are a little early.
-    if (leftMs < 2) throw new Fault('UNAVAILABLE', {}, NOT_BEGUN)
+    if (leftMs < LEAST_MS) throw new Fault('UNAVAILABLE', {}, NOT_BEGUN)
     return inTime(leftMs, act(leftMs), `It has not come to its end within ${mostMs / 1000} s.`)
   }
 
@@ -69,6 +68,9 @@ export function createBatch(asking: Asking, mostMs: number): Batch {
     },
   }
 }
+
+/** In less nothing comes to its end: its answer would only say that it may be done. */
+const LEAST_MS = 400
 
 const NOT_BEGUN = 'There was no time left, and it was not begun: send it once more, by a request of its own.'
 

@@ -56,7 +56,7 @@ export function createSurface(handlers: Handlers, { sizes, mostMs = CALL_MS }: S
   return {
     tools: (asking) => print(viewOf(asking).tools),
     call: (asking, name, given, leftMs = Infinity) =>
-      inTime(Math.min(mostMs, Math.max(1, leftMs - SAID_MS)), callTool(tools, asking, name, given)),
+      inTime(Math.min(mostMs, leftMs - BEFORE_END_MS), callTool(tools, asking, name, given)),
     templates: TEMPLATES,
     resources: (asking) => listResources(planOf, asking),
     read: (asking, uri) => readResource(planOf, asking, uri),
@@ -82,8 +82,8 @@ function mostBytes(shown: readonly ToolPlan[]): number {
   return Math.max(LEAST_BYTES, ...shown.map(({ plan, instead }) => (instead === undefined ? plan.bodyBytes : 0)))
 }
 
-/** Whoever has no time left for a call is told so before its request is over. */
-const SAID_MS = 250
+/** A call is answered before the time of its request is over, which knows no better than to refuse it. */
+const BEFORE_END_MS = 250
 
 const LOOK_FIRST =
   'It may still come to its end: look at what it was to do (get_workflow, list_runs, get_run) before you call it again.'

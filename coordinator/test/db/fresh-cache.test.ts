@@ -26,3 +26,19 @@ test('where reading fails as it is allowed to, the last answer serves on until i
   await assert.rejects(cache.of('a'), /away/)
   assert.equal(answers.length, 0)
 })
+
+test('what is forgotten while it is read does not serve on', async () => {
+  const reading = Promise.withResolvers<string>()
+  const answers = [() => reading.promise, () => Promise.reject(new Error('away'))]
+  const cache = createFreshCache<string, string>({
+    read: () => answers.shift()!(),
+    freshMs: 60_000,
+    most: 10,
+    mayBeOld: () => true,
+  })
+  const asked = cache.of('a')
+  cache.forget('a')
+  reading.resolve('of before the change')
+  await asked
+  await assert.rejects(cache.of('a'), /away/)
+})

@@ -26,12 +26,25 @@ export async function openCluster(db: Db, log: Log): Promise<string> {
       for update`
     const isSame = system === undefined || system === known.system
     if (isSame && known.isNoted && !known.isCopy) return known.epoch
-    await tx`update cluster set system = ${system ?? known.system}, noted_in = tableoid`
-    if ((isSame || known.system === '') && !known.isCopy) return known.epoch
-    const epoch = await beginEpoch(tx)
+    if ((isSame || known.system === '') && !known.isCopy) {
+      await noteServer(tx, system)
+      return known.epoch
+    }
+    const epoch = await beginEpoch(tx, { system })
     log.warn('cluster.restored', { epoch, before: known.epoch })
     return epoch
   })
+}
+
+export interface EpochOptions {
+  /** They hold nothing of before. */
+  areAgentsStopped?: boolean
+  /** The server and the database, from `systemOf`: the next start does not take it for restored once more. */
+  system?: string | undefined
+}
+
+function noteServer(tx: Sql, system: string | undefined): PromiseLike<unknown> {
+  return tx`update cluster set system = coalesce(${system ?? null}, system), noted_in = tableoid`
 }
 
 /**
@@ -39,9 +52,10 @@ export async function openCluster(db: Db, log: Log): Promise<string> {
  * may go on with what they held until they hear of it, or end it by themselves; nothing is given out before that, see
  * coordinator/dispatch/restored-hold.ts, unless `areAgentsStopped`.
  */
-export async function beginEpoch(tx: Sql, { areAgentsStopped = false } = {}): Promise<string> {
+export async function beginEpoch(tx: Sql, { areAgentsStopped = false, system }: EpochOptions = {}): Promise<string> {
   const epoch = randomBytes(8).toString('hex')
   const begunAt = areAgentsStopped ? tx`null` : tx`now()`
+  await noteServer(tx, system)
   await tx`update cluster set epoch = ${epoch}, begun_at = ${begunAt}`
   // With these are verified the tokens of runs that were given out before.
   await tx`delete from signing_keys`
@@ -72,7 +86,7 @@ const FORBIDDEN = '42501'
  * Names the server and the database in it: a dump is mostly restored into another one. Undefined where the server does
  * not tell its own. A copy of its disk has the same name: `windlass admin restored` is for that.
  */
-async function systemOf(db: Db, log: Log): Promise<string | undefined> {
+export async function systemOf(db: Db, log?: Log): Promise<string | undefined> {
   try {
     const [row] = await db<[{ system: string }]>`
       select s.system_identifier || '/' || d.oid as system
@@ -81,7 +95,7 @@ async function systemOf(db: Db, log: Log): Promise<string | undefined> {
     return row.system
   } catch (error) {
     if (!(error instanceof PostgresError) || error.code !== FORBIDDEN) throw error
-    log.debug('cluster.unnamed', { reason: error.message })
+    log?.debug('cluster.unnamed', { reason: error.message })
     return undefined
   }
 }

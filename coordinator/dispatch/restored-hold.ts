@@ -9,13 +9,15 @@ import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { restoredAgo } from '../db/cluster.ts'
 import { createFreshCache } from '../db/fresh-cache.ts'
-import { type PoolSettingsCache, poolSettingsOf } from '../runners/pool-settings.ts'
+import { longestFenceIn, type PoolSettingsCache, poolSettingsOf } from '../runners/pool-settings.ts'
 import { leaseOf } from '../runners/settings.ts'
 
 export interface RestoredHold {
   /** For how long yet runs of this pool are not given out, in milliseconds; 0: they are. */
   restMs(poolId: PoolId): Promise<number>
 }
+
+const REASON = 'the database was restored or moved, and agents may still execute what they held before'
 
 /** What a pool of these coordinators may tell its agents at most: see `reassignAfterMs`. */
 const LONGEST_MS = 25 * 3_600_000
@@ -32,31 +34,26 @@ export async function openRestoredHold(deps: {
   const begunAt = performance.now() - (agoMs ?? 0)
   const lengths = createFreshCache<PoolId, number>({
     async read(poolId) {
-      const [settings, toldMs] = await Promise.all([poolSettingsOf(deps, poolId), longestFence(db, poolId)])
+      const [settings, toldMs] = await Promise.all([poolSettingsOf(deps, poolId), longestFenceIn(db, poolId)])
       return leaseOf(config, settings, toldMs)
     },
     freshMs: 60_000,
     most: 2000,
   })
-  const heard = new Set<PoolId>()
+  const logged = new Set<PoolId>()
+  const over = new Set<PoolId>()
 
   return {
     async restMs(poolId) {
-      if (agoMs === undefined || performance.now() - begunAt > LONGEST_MS) return 0
-      const restMs = begunAt + (await lengths.of(poolId)) - performance.now()
-      if (restMs <= 0) return 0
-      if (!heard.has(poolId)) log.warn('pool.held', { poolId, restMs: Math.ceil(restMs), reason: REASON })
-      heard.add(poolId)
-      return Math.ceil(restMs)
+      if (agoMs === undefined || over.has(poolId) || performance.now() - begunAt > LONGEST_MS) return 0
+      const restMs = Math.ceil(begunAt + (await lengths.of(poolId)) - performance.now())
+      if (restMs <= 0) {
+        over.add(poolId)
+        return 0
+      }
+      if (!logged.has(poolId)) log.warn('pool.held', { poolId, restMs, reason: REASON })
+      logged.add(poolId)
+      return restMs
     },
   }
-}
-
-const REASON = 'the database was restored, and agents may still execute what they held before'
-
-/** The longest silence, in milliseconds, for which an agent of this pool was told to go on. */
-async function longestFence(db: Db, poolId: PoolId): Promise<number> {
-  const [row] = await db<[{ ms: number }]>`
-    select coalesce(max(told_fence_ms), 0) as ms from runners where pool_id = ${poolId} and deregistered_at is null`
-  return row.ms
 }

@@ -4,7 +4,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { InputOf } from '@windlass/shared/ops/op.ts'
 import type { Lanes } from '../db/lanes.ts'
-import { isConnectionLoss } from '../db/client.ts'
+import { type Db, isConnectionLoss } from '../db/client.ts'
 import { createFreshCache, type FreshCache } from '../db/fresh-cache.ts'
 import * as store from './store-pools.ts'
 
@@ -23,6 +23,11 @@ export function createPoolSettings(beats: Lanes): PoolSettingsCache {
 
 export function poolSettingsOf(deps: { poolSettings: PoolSettingsCache }, poolId: PoolId): Promise<PoolSettings> {
   return deps.poolSettings.of(poolId)
+}
+
+/** The longest silence, in milliseconds, for which an agent of this pool may go on, by what it was told. */
+export function longestFenceIn(db: Db, poolId: PoolId): Promise<number> {
+  return store.longestFence(db, poolId)
 }
 
 export type SettingsChange = InputOf<typeof ops.pools.update>['settings']

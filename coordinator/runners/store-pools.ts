@@ -54,6 +54,13 @@ export function writeSettings(tx: Tx, id: PoolId, settings: object): PromiseLike
   return tx`update runner_pools set settings = ${JSON.stringify(settings)}::text::json where id = ${id}`
 }
 
+/** The longest silence, in milliseconds, after which an agent of this pool was told to end its programs. */
+export async function longestFence(db: Db, poolId: PoolId): Promise<number> {
+  const [row] = await db<[{ ms: number }]>`
+    select coalesce(max(told_fence_ms), 0) as ms from runners where pool_id = ${poolId} and deregistered_at is null`
+  return row.ms
+}
+
 export async function readSettings(db: Db, id: PoolId): Promise<object | undefined> {
   const [row] = await db<{ settings: object }[]>`select settings from runner_pools where id = ${id}`
   return row?.settings

@@ -52,7 +52,7 @@ function pauseCause(run: Situation, until: Date): Cause {
 
 function restoredCause(run: Situation, heldMs: number): Cause {
   const message =
-    'The database was restored, and agents may still execute what they held before. ' +
+    'The database was restored or moved, and agents may still execute what they held before. ' +
     `The pool \`${run.pool}\` gives no run out until they must have ended it.`
   return causeOf({
     code: 'DATABASE_RESTORED',
@@ -60,7 +60,7 @@ function restoredCause(run: Situation, heldMs: number): Cause {
     since: run.enteredQueueAt ?? run.queuedAt,
     until: new Date(run.now.getTime() + heldMs),
     change:
-      'It ends by itself. Whoever runs the coordinator, where all agents were stopped: ' +
+      'It ends by itself. Where all agents were stopped, an operator of the coordinator may stop it, say ' +
       '`windlass admin restored --agents-stopped`, and start it again.',
   })
 }

@@ -44,23 +44,24 @@ export async function whyOf(deps: WhyDeps, caller: Caller, id: RunId): Promise<W
     look(tx, deps, caller.orgId, id),
   )
   if (!facts) throw new Fault('NOT_FOUND', { run: id })
-  return explain(facts, deps.config)
+  // By other connections, which a transaction does not wait for.
+  const heldMs = facts.run.isInQueue ? await deps.restoredHold.restMs(facts.run.poolId) : 0
+  return explain({ ...facts, heldMs }, deps.config)
 }
 
-async function look(tx: Tx, deps: WhyDeps, orgId: OrgId, id: RunId): Promise<Facts | undefined> {
+async function look(tx: Tx, deps: WhyDeps, orgId: OrgId, id: RunId): Promise<Omit<Facts, 'heldMs'> | undefined> {
   const run = await store.situation(tx, orgId, id)
   if (!run) return undefined
   const isQueued = run.status === 'queued' || run.isInQueue
-  const [losses, waits, runners, holders, reserved, forcedAt, heldMs] = await Promise.all([
+  const [losses, waits, runners, holders, reserved, forcedAt] = await Promise.all([
     lossesOf(tx, id, LOSSES_SHOWN),
     isSuspended(run.status) ? store.waits(tx, id, run.attempt) : [],
     isQueued ? store.runnersOf(tx, run.poolId) : [],
     run.waitsInGroup === null ? [] : store.holders(tx, run.waitsInGroup),
     isQueued ? store.reservedFor(tx, run, deps.dispatchers.reservations(run.poolId)) : [],
     forcedAtOf(tx, deps, run),
-    isQueued ? deps.restoredHold.restMs(run.poolId) : 0,
   ])
-  return { run, losses, waits, runners, holders, reserved, forcedAt, heldMs }
+  return { run, losses, waits, runners, holders, reserved, forcedAt }
 }
 
 /** As `setStopDeadlines` has set it. Its jobs do not say it: one of them is for many runs. */

@@ -4,7 +4,7 @@ import { createLog } from '@windlass/shared/log.ts'
 import { noteRestored } from '../../admin/cluster.ts'
 import { openAdmin } from '../../admin/open.ts'
 import { ensureDefaults } from '../../accounts/bootstrap.ts'
-import { openCluster, restoredSince } from '../../db/cluster.ts'
+import { openCluster, restoredAgo, restoredSince } from '../../db/cluster.ts'
 import { testDatabase } from '../_kit/database.ts'
 
 const database = await testDatabase()
@@ -92,4 +92,17 @@ test('an operator says that a database was set back, and coordinators that run a
   const [{ orgs } = { orgs: 0 }] = await db<{ orgs: number }[]>`select count(*)::int as orgs from orgs`
   assert.ok(orgs > 0)
   assert.deepEqual([...entries], [{ actorId: 'op@host', orgs }])
+})
+
+test('a restored dump of which an operator has said so is not noticed once more, and no run waits', async (t) => {
+  const said = t.mock.method(log, 'warn', () => {})
+  await openCluster(db, log)
+  // As a dump in another place has it.
+  await db`update cluster set system = '7000000000000000000/5', noted_in = 1`
+  const admin = await openAdmin({ databaseUrl: database.url, user: 'op@host' })
+  const epoch = await noteRestored(admin, { areAgentsStopped: true })
+  await admin.close()
+  assert.equal(await openCluster(db, log), epoch)
+  assert.equal(await restoredAgo(db), undefined)
+  assert.equal(said.mock.callCount(), 0)
 })

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
+import type { Caller } from '../../actor.ts'
 import { beginEpoch } from '../../db/cluster.ts'
+import { whyOf } from '../../runs/why.ts'
 import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aCrew, aPool } from '../_kit/crew.ts'
 
@@ -28,6 +31,11 @@ test('after a restore no run is given out until agents of before must have ended
   const { id } = await aRun(c, { workflow })
   const soon = await restored(0)
   assert.deepEqual(await agent.at(soon).poll(1, 500), [])
+  const { orgId, org } = c
+  const owner: Caller = { kind: 'key', id: newId('key'), name: 'test', orgId, org, role: 'owner', scopes: [] }
+  // As many at once as there are connections: none waits for a second one.
+  const asked = Array.from({ length: 8 }, () => whyOf(soon.deps, owner, id))
+  for (const each of await Promise.all(asked)) assert.equal(each.causes[0]?.code, 'DATABASE_RESTORED')
   const { why } = await soon.call(ops.runs.why, { run: id })
   const [cause] = why.causes
   assert.equal(cause?.code, 'DATABASE_RESTORED')

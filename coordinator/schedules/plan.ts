@@ -49,7 +49,7 @@ export async function planOf(deps: PrepareDeps, row: ScheduleRow, ask: PlanAsk):
   const runs = started.flatMap((each) => ('run' in each ? [each.run] : []))
   const refused = started.flatMap((each, i) => ('refusal' in each ? [unfired(fire[i]!, each.refusal)] : []))
   const disabled = settled.missed ? await disabledSince(deps, row, settled.missed, { refused, runs }) : undefined
-  const met = meeting(settled.skip, ask.unfinished, runs)
+  const met = meeting(settled, ask.unfinished, runs)
   const gaps = gapsOf(row, { settled, when: ticking.when, runs, refused: [...refused, ...met], disabled, ask })
   const after = following(row, rest, Math.max(settled.upTo, first?.until ?? 0))
   return { row, ask, runs, cancel: settled.cancel as RunId[], ...joined(row, gaps), settled: after }
@@ -74,10 +74,11 @@ const unfired = ({ at, isCatchUp }: Firing, refusal: Refusal): Unfired => ({
   ...refusal,
 })
 
-/** They meet the run that was unfinished before, or that of the first tick. */
-function meeting(skip: readonly Firing[], unfinished: readonly RunId[], runs: readonly NewRun[]): Unfired[] {
-  const runId = unfinished.at(-1) ?? runs[0]?.id
-  const message = runId ? `Its run ${runId} had not finished.` : 'Another tick was due as well.'
+/** Where another tick fires they are left out for that one, else for the run that was unfinished before. */
+function meeting({ skip, fire }: Settled, unfinished: readonly RunId[], runs: readonly NewRun[]): Unfired[] {
+  const runId = fire.length === 0 ? unfinished.at(-1) : undefined
+  const started = runs[0] ? `, and started ${runs[0].id}` : ''
+  const message = runId ? `Its run ${runId} had not finished.` : `Another tick was due as well${started}.`
   return skip.map((firing) => ({ ...unfired(firing, { reason: 'OVERLAP', message }), ...(runId && { runId }) }))
 }
 

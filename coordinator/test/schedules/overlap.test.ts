@@ -113,6 +113,19 @@ test('a tick that came before the rule was changed meets the unfinished run by t
   await c.call(ops.schedules.delete, { schedule: schedule.id })
 })
 
+for (const overlap of ['skip', 'cancel'] as const)
+  test(`of ticks that catch up with overlap: ${overlap} one fires, and the others are told so`, async () => {
+    const schedule = await aSchedule(c, { workflow: 'any', rate: '10m', overlap, catchUp: 'all' })
+    const first = schedule.nextAt!
+    await passTo(c, first + 35 * MINUTE)
+    const [run, ...none] = await firedBy(c, schedule)
+    assert.deepEqual([run!.trigger.at, none.length], [first + (overlap === 'skip' ? 0 : 30 * MINUTE), 0])
+    const [gap] = (await ticksOf(c, schedule)).filter(({ reason }) => reason === 'OVERLAP')
+    const message = `Another tick was due as well, and started ${run!.id}.`
+    assert.deepEqual([gap!.count, gap!.message, gap!.runId], [3, message, null])
+    await c.call(ops.schedules.delete, { schedule: schedule.id })
+  })
+
 /** An unfinished run of the schedule, and behind it hundreds that have finished, all before the mark. */
 async function anOldRun(schedule: Schedule): Promise<RunId> {
   const run = async () => (await c.call(ops.schedules.run, { schedule: schedule.id })).run.id

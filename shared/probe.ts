@@ -65,6 +65,8 @@ interface OfCoordinator {
   'schedules.waiting': { undecided: number }
   /** What was due of these schedules is committed. */
   'schedules.settled': { schedules: string[] }
+  /** Ticks of these schedules wait for an agent, which may know more of their runs. */
+  'schedules.held': { schedules: string[] }
   /** A job has ended unfinished runs of schedules of an org for others of them. */
   'schedules.ended': { orgId: string; runs: string[] }
   /** A job that does something to many runs has done a piece, or has come to its end. */

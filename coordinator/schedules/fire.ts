@@ -10,10 +10,10 @@ import type { Begun } from './begun.ts'
 import { decideBehind, decideTogether } from './decide.ts'
 import { type EndOfOrg, ENDED_AT_ONCE, enqueueEnds } from './end-runs.ts'
 import { type Plan, planOf } from './plan.ts'
+import { type HoldDeps, withoutHeld } from './held.ts'
 import { fitting, pieces } from './portions.ts'
 import type { ScheduleRow } from './row.ts'
 import * as store from './store.ts'
-import { unfinishedOf } from './store-unfinished.ts'
 import * as settling from './store-settle.ts'
 
 /** 10,000 schedules of one minute are 100 transactions, between which others have their turn. */
@@ -29,7 +29,7 @@ const LIMITED_MS = 3000
 
 type FireDeps = TriggerDeps & { db: Db; log: Log; partitions: Partitions; config: Pick<Config, 'maxCatchUp'> } & {
   schedulesBehind: SchedulesBehind
-}
+} & HoldDeps
 
 /** Somebody else held what was due so many times in a row: we look again after a pause. */
 const MOST_IDLE = 3
@@ -96,15 +96,15 @@ async function settleRows(
   rows: readonly ScheduleRow[],
   { begun, signal }: SettleAsk,
 ): Promise<Settled> {
-  const unfinished = await unfinishedOf(deps.db, rows.flatMap(unfinishedFor))
-  const byOrg = [...Map.groupBy(rows, ({ orgId }) => orgId).values()]
+  const { mine, isAnyHeld, unfinished } = await withoutHeld(deps, rows)
+  const byOrg = [...Map.groupBy(mine, ({ orgId }) => orgId).values()]
   const decided = begun
     ? await Promise.all(byOrg.map((own) => decideBehind(deps, own, { unfinished, begun })))
     : await decideTogether(deps, byOrg, unfinished)
   const waiting = decided.flatMap((own) => own.waiting)
   const slow = decided.flatMap((own) => own.slow)
   if (waiting.length > 0) await settling.putOff(deps.db, waiting, PUT_OFF_MS)
-  let isAny = waiting.length > 0
+  let isAny = isAnyHeld || waiting.length > 0
   for (const piece of pieces(fitting(decided.map(({ plans }) => plans)))) {
     if (signal?.aborted) return { isAny: true, slow }
     if (await commitOrPutOff(deps, piece)) isAny = true
@@ -116,13 +116,6 @@ async function settleRows(
 async function dueNow(db: Db, ids: readonly ScheduleId[]): Promise<ScheduleRow[]> {
   const rows = new Map((await store.findAll(db, ids)).map((row) => [row.id, row]))
   return ids.flatMap((id) => rows.get(id) ?? []).filter(({ dueAt, now }) => dueAt !== null && dueAt <= now)
-}
-
-/** What has to be known of its unfinished runs; nothing when all its ticks fire. */
-function unfinishedFor({ id, overlap, earlier }: ScheduleRow): { id: ScheduleId; most: number }[] {
-  const overlaps = [overlap, ...earlier.map((rule) => rule.overlap)]
-  if (overlaps.includes('cancel')) return [{ id, most: ENDED_AT_ONCE }]
-  return overlaps.includes('skip') ? [{ id, most: 1 }] : []
 }
 
 /** One schedule that fails time and again must not hold up the others. False: somebody else holds all of them. */

@@ -3,6 +3,7 @@ import type { PrepareDeps } from '../engine/commit/trigger.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import { askOf, type Refusal, startedBy, startedByEach } from './judged.ts'
 import type { NewGap, ScheduleRow } from './row.ts'
+import { heldTimeOf } from './rules/held.ts'
 import type { Firing, Missed } from './rules/late.ts'
 import { settle, type Settled } from './rules/settle.ts'
 import { countTicks, newestTicks, nextTick, type When } from './rules/ticks.ts'
@@ -42,7 +43,7 @@ export async function planOf(deps: PrepareDeps, row: ScheduleRow, ask: PlanAsk):
     return { row, ask, runs: [], cancel: [], gaps: [], longer: null, settled }
   }
   const ticking = { ...rule, id: row.id, when: whenOf(rule), nextAt }
-  const settled = settle(ticking, { ...ask, now: row.now, until: first?.until })
+  const settled = settle(ticking, { ...ask, now: row.now, until: first?.until, held: heldTimeOf(row) })
   const fire = settled.fire.filter(({ at }) => !ask.started?.includes(at))
   const asks = fire.map((firing) => askFor(row, firing))
   const started = await startedByEach(deps, row, asks)

@@ -62,6 +62,8 @@ export interface ScheduleRow extends Content, ScheduleState {
   createdBy: string
   updatedAt: number
   revision: number
+  /** Since when its tick waits for an agent, see held.ts. */
+  heldSince: number | null
   /** By the clock of the database. */
   now: number
   /** The last entry of its gaps, while nothing has fired since. */

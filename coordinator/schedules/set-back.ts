@@ -49,11 +49,12 @@ export function putBack(row: ScheduleRow): ScheduleRow {
   const earlier = row.earlier
     .filter(({ since }) => since < now)
     .map((rule) => ({ ...rule, until: Math.min(rule.until, now) }))
-  const is = { ...row, earlier, settledAt: Math.min(row.settledAt, now) }
+  const heldSince = row.heldSince === null ? null : Math.min(row.heldSince, now)
+  const is = { ...row, earlier, heldSince, settledAt: Math.min(row.settledAt, now) }
   if (nextAt !== null && nextAt <= now) return { ...is, dueAt: Math.min(row.dueAt!, dueOf(is, nextAt)) }
   // An `at` that is over has fired, or is told.
   if (row.endedAt !== null) return is
-  return rearmed({ ...is, earlier: [], nextAt: null, dueAt: null }, now)
+  return rearmed({ ...is, earlier: [], heldSince: null, nextAt: null, dueAt: null }, now)
 }
 
 /** When a tick that has come is due: its jitter may not be over. */

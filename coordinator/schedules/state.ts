@@ -82,14 +82,15 @@ export function armed<S extends Named>(
 
 /**
  * The same schedule after a change, with its next tick. What has ticked before is settled by the rule of then, at once:
- * its jitter ends with the change. Only when the schedule rests a tick whose jitter is not over is skipped, and told.
+ * its jitter ends with the change. Only when the schedule rests a tick whose jitter is not over is skipped, and told;
+ * so is one that waits for an agent.
  */
 export function changed<S extends Named>(was: ScheduleRow, is: S): { row: S; gaps: NewGap[] } {
   const { now } = was
   if (!hasTicked(was, now)) return armed(is, { was, now })
   if (isActive(was) === isActive(is) && isDeepStrictEqual(ruleOf(was), ruleOf(is))) return { row: is, gaps: [] }
-  if (is.restsBecause !== null && isInJitter(was)) {
-    const skipped = { ...gapOf(was, RESTS[is.restsBecause]), from: was.nextAt!, to: was.nextAt! }
+  if (is.restsBecause !== null && (isInJitter(was) || isHeld(was))) {
+    const skipped = { ...gapOf(was, RESTS[is.restsBecause]), ...comeBy(was, now) }
     const row = { ...is, nextAt: null, dueAt: null, settledAt: Math.max(is.settledAt, now) }
     const next = armed(row, { was, now })
     return { row: next.row, gaps: [skipped, ...next.gaps] }
@@ -106,6 +107,16 @@ const onlyPassed = (is: Rule, at: number, now: number): EarlierRule => ({ ...rul
 function isInJitter(row: ScheduleRow): boolean {
   if (row.earlier.length > 0 || row.jitterMs === 0 || whyStopped(row) !== null) return false
   return dueAtOf({ id: row.id, when: whenOf(row), jitterMs: row.jitterMs }, row.nextAt!) > row.now
+}
+
+/** Its tick waits for an agent, and nothing by an earlier rule does. */
+const isHeld = (row: ScheduleRow) =>
+  row.heldSince !== null && row.earlier.length === 0 && isActive(row) && whyStopped(row) === null
+
+/** Its ticks that have come by now. */
+function comeBy(row: ScheduleRow, now: number): Pick<NewGap, 'from' | 'to' | 'count'> {
+  const [from, when] = [row.nextAt!, whenOf(row)]
+  return { from, to: newestTicks(when, from, now, 1)[0] ?? from, count: 1 + countTicks(when, from, now) }
 }
 
 /** What is to be settled by earlier rules, with the one that ends now, if it has ticks that are not settled. */
@@ -129,6 +140,7 @@ export function following(row: ScheduleRow, earlier: readonly EarlierRule[], set
         settledAt: Math.max(after, row.settledAt),
         nextAt: nextTick(whenOf(rule), rule.since),
         dueAt: row.now,
+        heldSince: row.heldSince,
         earlier: earlier.slice(i),
         isOver: false,
         stoppedBecause: null,
@@ -138,12 +150,17 @@ export function following(row: ScheduleRow, earlier: readonly EarlierRule[], set
   }
   // It may have gone on after a pause since.
   after = Math.max(after, row.settledAt)
-  const none = { settledAt: after, nextAt: null, dueAt: null, earlier: [], isOver: false, stoppedBecause: null }
+  const rest = { earlier: [], isOver: false, stoppedBecause: null }
+  const none = { settledAt: after, nextAt: null, dueAt: null, heldSince: null, ...rest }
   const stoppedBecause = whyStopped(row)
   if (row.endedAt !== null || stoppedBecause !== null) return { ...none, stoppedBecause }
   const next = nextOf({ id: row.id, when: whenOf(row), jitterMs: row.jitterMs }, after)
   if (next === null) return { ...none, isOver: true }
-  return row.restsBecause === null ? { ...none, nextAt: next.at, dueAt: next.dueAt } : none
+  if (row.restsBecause !== null) return none
+  // It has come while those of earlier rules waited for an agent.
+  if (row.heldSince !== null && next.dueAt <= row.now)
+    return { ...none, nextAt: next.at, dueAt: row.now, heldSince: row.heldSince }
+  return { ...none, nextAt: next.at, dueAt: next.dueAt }
 }
 
 const gapOf = (

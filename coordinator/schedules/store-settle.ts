@@ -94,6 +94,7 @@ export interface SettledRow {
   isOver: boolean
   stoppedBecause: string | null
   gapId: string | null
+  heldSince: number | null
   earlier: readonly EarlierRule[]
 }
 
@@ -108,6 +109,7 @@ export async function settle(tx: Tx, rows: readonly SettledRow[]): Promise<void>
       ended_because = coalesce(s.ended_because, case when m.is_over = 1 then 'over' end),
       stopped_because = m.stopped_because,
       gap_id = m.gap_id,
+      held_since = to_timestamp(m.held_since / 1000),
       earlier = m.earlier::jsonb,
       revision = s.revision + 1
     from ${unnest(tx, 'm', rows, {
@@ -118,6 +120,7 @@ export async function settle(tx: Tx, rows: readonly SettledRow[]): Promise<void>
       isOver: ['int', (row) => Number(row.isOver)],
       stoppedBecause: 'text',
       gapId: ['bigint', (row) => row.gapId],
+      heldSince: 'float8',
       earlier: ['text', (row) => JSON.stringify(row.earlier)],
     })}
     where s.id = m.id`
@@ -128,6 +131,20 @@ export async function putOff(db: Db, decided: readonly Decided[], inMs: number):
   await db`
     update schedules s
     set due_at = now() + ${inMs} * interval '1 millisecond'
+    from ${unnest(db, 'd', decided, { id: 'text', revision: 'int' })}
+    where d.id = s.id and d.revision = s.revision and ${onlyFilters(db, db`s.due_at is not null`)}`
+}
+
+/**
+ * The same while a tick waits for an agent: for a second at first, and for five after a minute, as thousands may wait.
+ * Time in which nobody looked does not count as held.
+ */
+export async function hold(db: Db, decided: readonly Decided[]): Promise<void> {
+  await db`
+    update schedules s
+    set
+      due_at = now() + least(greatest((now() - coalesce(s.held_since, now())) / 12, '1 second'), '5 seconds'),
+      held_since = coalesce(s.held_since + greatest(now() - s.due_at, '0'), now())
     from ${unnest(db, 'd', decided, { id: 'text', revision: 'int' })}
     where d.id = s.id and d.revision = s.revision and ${onlyFilters(db, db`s.due_at is not null`)}`
 }

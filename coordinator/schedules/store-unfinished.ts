@@ -1,10 +1,11 @@
 import type { RunId, ScheduleId } from '@windlass/shared/ids.ts'
 import { runById } from '../db/by-key.ts'
 import type { Db } from '../db/client.ts'
+import type { Fragment } from '../db/newest.ts'
 import { unnest } from '../db/unnest.ts'
 
 /** Whose unfinished runs are asked for, and how many at the most. */
-interface UnfinishedAsk {
+export interface UnfinishedAsk {
   id: ScheduleId
   most: number
   /** Only those that are older. */
@@ -17,8 +18,32 @@ interface UnfinishedAsk {
  * remains there.
  */
 export async function unfinishedOf(db: Db, schedules: readonly UnfinishedAsk[]): Promise<Map<string, RunId[]>> {
-  if (schedules.length === 0) return new Map()
-  const rows = await db<{ scheduleId: string; id: RunId }[]>`
+  return bySchedule(schedules, await rowsOf(db, schedules, db`false`))
+}
+
+/**
+ * The same, with those of which nobody knows whether they have ended. In one look: a run that ends between two would be
+ * unfinished in the first, and in no doubt in the second.
+ */
+export async function unfinishedAndInDoubt(
+  db: Db,
+  schedules: readonly UnfinishedAsk[],
+  isInDoubt: (runId: Fragment) => Fragment,
+): Promise<{ unfinished: Map<string, RunId[]>; inDoubt: Set<RunId> }> {
+  const rows = await rowsOf(db, schedules, isInDoubt(db`found.id`))
+  const inDoubt = new Set(rows.flatMap((row) => (row.isInDoubt ? [row.id] : [])))
+  return { unfinished: bySchedule(schedules, rows), inDoubt }
+}
+
+interface Unfinished {
+  scheduleId: string
+  id: RunId
+  isInDoubt: boolean
+}
+
+function rowsOf(db: Db, schedules: readonly UnfinishedAsk[], isInDoubt: Fragment): PromiseLike<Unfinished[]> {
+  if (schedules.length === 0) return Promise.resolve([])
+  return db<Unfinished[]>`
     with asked as (
       select id, most, before
       from ${unnest(db, 't', schedules, { id: 'text', most: 'int', before: ['text', ({ before = '~' }) => before] })}
@@ -48,9 +73,12 @@ export async function unfinishedOf(db: Db, schedules: readonly UnfinishedAsk[]):
         limit a.most
       ) m
     )
-    select distinct trigger_id as schedule_id, id
-    from (select * from young union all select * from remaining) found
+    select trigger_id as schedule_id, id, ${isInDoubt} as is_in_doubt
+    from (select * from young union select * from remaining) found
     order by id`
+}
+
+function bySchedule(schedules: readonly UnfinishedAsk[], rows: readonly Unfinished[]): Map<string, RunId[]> {
   const found = new Map<string, RunId[]>()
   for (const { scheduleId, id } of rows) {
     const known = found.get(scheduleId)

@@ -32,7 +32,7 @@ const readable = (sql: Sql, last: Fragment = lastRun(sql)) => sql`
          ${ms(sql, sql`s.settled_at`)} as settled_at, ${ms(sql, sql`s.next_at`)} as next_at,
          ${ms(sql, sql`s.due_at`)} as due_at, ${ms(sql, sql`s.rests_since`)} as rests_since, s.rests_because,
          s.stopped_because, ${ms(sql, sql`s.ended_at`)} as ended_at, s.ended_because, s.gap_id, s.revision,
-         s.earlier,
+         s.earlier, ${ms(sql, sql`s.held_since`)} as held_since,
          ${ms(sql, sql`now()`)} as now,
          case when g.id is not null
            then json_build_object('outcome', g.outcome, 'reason', g.reason, 'message', g.message, 'runId', g.run_id)
@@ -160,7 +160,8 @@ export async function update(tx: Tx, s: Changed): Promise<void> {
       settled_at = ${instant(tx, s.settledAt)}, next_at = ${instant(tx, s.nextAt)}, due_at = ${instant(tx, s.dueAt)},
       rests_since = ${instant(tx, s.restsSince)}, rests_because = ${s.restsBecause},
       stopped_because = ${s.stoppedBecause}, ended_at = ${instant(tx, s.endedAt)}, ended_because = ${s.endedBecause},
-      gap_id = ${s.gapId}, earlier = ${JSON.stringify(s.earlier)}::text::jsonb
+      gap_id = ${s.gapId}, earlier = ${JSON.stringify(s.earlier)}::text::jsonb,
+      held_since = case when ${s.dueAt}::float8 is not null then held_since end
     where id = ${s.id} and org_id = ${s.orgId}`
 }
 
@@ -173,7 +174,8 @@ export async function updateStates(tx: Tx, rows: readonly (ScheduleState & Pick<
       next_at = to_timestamp(m.next_at / 1000), due_at = to_timestamp(m.due_at / 1000),
       rests_since = to_timestamp(m.rests_since / 1000), rests_because = m.rests_because,
       stopped_because = m.stopped_because, ended_at = to_timestamp(m.ended_at / 1000),
-      ended_because = m.ended_because, gap_id = m.gap_id, earlier = m.earlier::jsonb
+      ended_because = m.ended_because, gap_id = m.gap_id, earlier = m.earlier::jsonb,
+      held_since = case when m.due_at is not null then s.held_since end
     from ${unnest(tx, 'm', rows, {
       id: 'text',
       settledAt: 'float8',

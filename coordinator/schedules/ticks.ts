@@ -7,6 +7,7 @@ import { isLongAgo } from '../stay.ts'
 import { askOf, type Refusal, startedBy } from './judged.ts'
 import { presentGap } from './present.ts'
 import type { GapRow, ScheduleRow } from './row.ts'
+import { MOST_HELD_MS } from './rules/held.ts'
 import { needSchedule } from './schedules.ts'
 import { skippedMeanwhile } from './state.ts'
 import { unfinishedOf } from './store-unfinished.ts'
@@ -45,7 +46,7 @@ export async function whyOfSchedule(
   const row = await needSchedule(deps, caller, id)
   const [last] = await listTicks(deps, caller, { id, before: undefined, limit: 1 })
   const about = { schedule: id, nextAt: row.nextAt, last: last?.gap ?? null }
-  const said = standsStill(row) ?? (await meets(deps, row)) ?? ticks(row)
+  const said = standsStill(row) ?? waits(row) ?? (await meets(deps, row)) ?? ticks(row)
   if (isLongAgo(since)) await call.stay()
   return { ...about, ...said }
 }
@@ -93,6 +94,18 @@ function standsStill(row: ScheduleRow): Said | undefined {
 function overOf({ last, at, endedAt }: ScheduleRow): Said {
   const outcome = last?.at === at ? 'It has fired.' : 'It has fired no run; see `last`.'
   return { code: 'ENDED', message: `Its time has passed. ${outcome}`, change: 'Give it another `at`.', since: endedAt }
+}
+
+/** Its tick waits for an agent: see held.ts. */
+function waits({ heldSince, nextAt }: ScheduleRow): Said | undefined {
+  if (heldSince === null || nextAt === null) return undefined
+  const message =
+    `Its tick of ${time(nextAt)} waits: a run of it is unfinished, and its agent is out of reach or has come back ` +
+    'just now, so nobody knows whether the run has ended.'
+  const change =
+    'Nothing has to be changed: `overlap` decides once the agent was heard, once the run is taken from it, or after ' +
+    `${MOST_HELD_MS / 60_000} minutes.`
+  return { code: 'TICKS', message, change, since: heldSince }
 }
 
 /** What the next tick would be refused for. */

@@ -1,6 +1,7 @@
 import type { CatchUp } from '@windlass/shared/model/late-rules.ts'
+import { heldMs, type HeldTime } from './held.ts'
 
-/** A tick that is later than that counts as missed. */
+/** A tick that is later than that counts as missed, unless it waited for an agent. */
 const MISSED_MS = 60_000
 /** Pause between runs that catch up. */
 const SPREAD_MS = 1000
@@ -44,13 +45,14 @@ export interface Missed {
  */
 export function decideLate(
   { newest, from, count: all }: Due,
-  rule: { now: number; catchUp: CatchUp; windowMs: number; most: number },
+  rule: { now: number; catchUp: CatchUp; windowMs: number; most: number; held?: HeldTime | null },
 ): { fire: Firing[]; missed: Missed | null } {
-  const { now, catchUp, windowMs, most } = rule
+  const { now, catchUp, windowMs, most, held = null } = rule
   const lateBy = ({ dueAt }: DueTick) => Math.max(0, now - dueAt)
-  const missed = newest.filter((tick) => lateBy(tick) > MISSED_MS)
-  const inTime = newest.filter((tick) => lateBy(tick) <= MISSED_MS)
-  const recent = missed.filter((tick) => lateBy(tick) <= windowMs)
+  const missedBy = (tick: DueTick) => lateBy(tick) - heldMs(held, tick)
+  const missed = newest.filter((tick) => missedBy(tick) > MISSED_MS)
+  const inTime = newest.filter((tick) => missedBy(tick) <= MISSED_MS)
+  const recent = missed.filter((tick) => missedBy(tick) <= windowMs)
   const count = catchUp === 'all' ? most : catchUp === 'last' && inTime.length === 0 ? 1 : 0
   const caughtUp = count === 0 ? [] : recent.slice(-count)
   const fire = [

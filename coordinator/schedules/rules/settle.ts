@@ -2,6 +2,7 @@ import { jitterOf } from './jitter.ts'
 import type { CatchUp, Overlap } from '@windlass/shared/model/late-rules.ts'
 import { decideLate, type DueTick, type Firing, type Missed } from './late.ts'
 import { decideOverlap } from './overlap.ts'
+import { type HeldTime, MOST_HELD_MS } from './held.ts'
 import { countTicks, newestTicks, nextTick, type When } from './ticks.ts'
 
 /** What of a schedule decides about its ticks. */
@@ -44,6 +45,8 @@ export interface Settled {
 
 /** Some ticks in time, besides those that were missed: of every ten seconds within a minute, at most. */
 const IN_TIME = 8
+/** And while they wait for an agent. */
+const IN_TIME_HELD = IN_TIME + MOST_HELD_MS / 10_000
 
 /**
  * Settles everything that is due since `nextAt`, which is. `until`: the rule held up to then, and every tick up to then
@@ -51,14 +54,15 @@ const IN_TIME = 8
  */
 export function settle(
   of: Ticking & { nextAt: number },
-  at: { now: number; until?: number | undefined; unfinished: readonly string[]; most: number },
+  at: { now: number; until?: number | undefined; unfinished: readonly string[]; most: number; held?: HeldTime | null },
 ): Settled {
-  const due = dueSince(of, at, at.most + IN_TIME)
+  const due = dueSince(of, at, at.most + (at.held ? IN_TIME_HELD : IN_TIME))
   const late = decideLate(due, {
     now: at.now,
     catchUp: of.catchUp,
     windowMs: of.catchUpWindowMs,
     most: at.most,
+    held: at.held ?? null,
   })
   const upTo = due.newest.at(-1)!.at
   return { ...decideOverlap(of.overlap, late.fire, at.unfinished), missed: late.missed, upTo, next: nextOf(of, upTo) }

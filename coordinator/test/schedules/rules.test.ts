@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CatchUp } from '@windlass/shared/model/late-rules.ts'
+import { heldTimeOf } from '../../schedules/rules/held.ts'
 import { jitterOf } from '../../schedules/rules/jitter.ts'
 import { decideLate } from '../../schedules/rules/late.ts'
 import { decideOverlap } from '../../schedules/rules/overlap.ts'
@@ -89,4 +90,23 @@ test('jitter is the same on any coordinator, spreads, and never reaches beyond h
   assert.ok(new Set(spread).size > 900)
   assert.ok(spread.some((ms) => ms < 3000) && spread.some((ms) => ms > 27_000))
   assert.equal(jitterOf({ schedule: 'sch_a', jitterMs: 0, at: NOW, nextAt: null }), 0)
+})
+
+test('time for which ticks waited for an agent is none by which they are late', () => {
+  const held = { from: NOW - 100_000, to: NOW - 1000 }
+  const due = ticks(4, 20_000)
+  const ask = { now: NOW, catchUp: 'skip', windowMs: 3_600_000, most: 100, held } as const
+  const { fire, missed } = decideLate({ newest: due, from: due[0]!.at, count: 4 }, ask)
+  assert.deepEqual(
+    fire.map(({ at, lateMs }) => [NOW - at, lateMs]),
+    [140_000, 80_000, 20_000].map((ms) => [ms, ms]),
+  )
+  assert.deepEqual([missed?.count, missed?.to], [1, due[0]!.at])
+})
+
+test('ticks wait for three minutes at most, whoever puts them off', () => {
+  const row = { heldSince: NOW - 10 * MINUTE, dueAt: NOW, now: NOW }
+  assert.deepEqual(heldTimeOf(row), { from: NOW - 10 * MINUTE, to: NOW - 7 * MINUTE })
+  assert.deepEqual(heldTimeOf({ ...row, dueAt: NOW - 9 * MINUTE })!.to, NOW - 9 * MINUTE)
+  assert.equal(heldTimeOf({ ...row, heldSince: null }), null)
 })

@@ -24,6 +24,7 @@ const ROW: Partial<ScheduleRow> = {
   restsBecause: null,
   stoppedBecause: null,
   endedAt: null,
+  heldSince: null,
   earlier: [],
 }
 const START = Date.UTC(2027, 2, 1)

@@ -19,6 +19,7 @@ import { commitClaims, MOST_CLAIMED } from './engine/commit/claims.ts'
 import { createTimers } from './engine/commit/clock.ts'
 import { createClockSetBack } from './engine/commit/clock-set-back.ts'
 import { openFloors } from './engine/commit/floors.ts'
+import { createGrace } from './engine/commit/grace.ts'
 import { openLongEnds } from './engine/commit/long-ends.ts'
 import { openTimersBehind } from './engine/commit/timers-behind.ts'
 import { ENTRY_LANES } from './engine/commit/entries.ts'
@@ -47,6 +48,7 @@ import { createDemandReader } from './runners/demand.ts'
 import { createRunnerVerifier } from './runners/identity.ts'
 import { createRunnerNotes } from './runners/notes.ts'
 import { createPoolSettings } from './runners/pool-settings.ts'
+import { silentMs } from './runners/settings.ts'
 import { createPolls } from './runners/polls.ts'
 import { createRevocations } from './runners/revocations.ts'
 import { openRunTokens } from './runs/token.ts'
@@ -168,6 +170,8 @@ function openServices(stores: Stores) {
     timersBehind: openTimersBehind({ db, log, timers }),
     scheduleTimers,
     clockSetBack: createClockSetBack(log),
+    grace: createGrace(config),
+    silentMs: () => silentMs({ config, sockets }),
     schedulesBehind: openSchedulesBehind({ log, scheduleTimers }),
     retryWaits: createRetryWaits(log),
     polls: createPolls(db, log),

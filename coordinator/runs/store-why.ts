@@ -180,7 +180,13 @@ const WAITS_SHOWN = 100
 
 export function waits(tx: Tx, id: RunId, attempt: number): Promise<Wait[]> {
   return tx<Wait[]>`
-    select j.kind, j.site, j.opened_at, j.due_at, i.id as input_id, i.prompt, i.on_timeout, j.child_run_id,
+    select j.kind, j.site, j.opened_at,
+           -- It may be put off.
+           coalesce(
+             (select t.due_at from timers t where t.run_id = j.run_id and t.kind = j.kind and t.n = j.n),
+             j.due_at
+           ) as due_at,
+           i.id as input_id, i.prompt, i.on_timeout, j.child_run_id,
            c.status as child_status, w.slug as child_workflow
     from journal j
     left join inputs i on i.run_id = j.run_id and i.n = j.n

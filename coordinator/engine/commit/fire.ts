@@ -22,6 +22,7 @@ import {
   putLocked,
   withoutBehind,
 } from './timers-behind.ts'
+import { holdBack, type HoldDeps } from './held-timers.ts'
 import { warmVersions } from './versions.ts'
 import * as runStore from '../store/runs.ts'
 import * as store from '../store/timers.ts'
@@ -29,7 +30,7 @@ import * as store from '../store/timers.ts'
 /** When to look again at what the look has left out. */
 const LOOK_MS = 100
 
-type FireDeps = CancelDeps & { log: Log; signal?: AbortSignal | undefined } & BehindDeps
+type FireDeps = CancelDeps & { log: Log; signal?: AbortSignal | undefined } & BehindDeps & HoldDeps
 
 /**
  * Does what is due by now, the most overdue first, or until the signal fires; what may take long is done behind it.
@@ -44,7 +45,8 @@ export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<num
     const next = found.find((timer) => timer.inMs > 0)?.inMs ?? null
     if (due.length === 0) return isNothing(passed) ? next : Math.min(LOOK_MS, next ?? Infinity)
     const own = { ...deps, signal }
-    const mine = await withoutBehind(own, due, (timers, how) => fireOrPutOff(own, timers, how))
+    const free = await holdBack(own, due)
+    const mine = await withoutBehind(own, free, (timers, how) => fireOrPutOff(own, timers, how))
     await fireOrPutOff(own, mine, 'shared')
   }
 }

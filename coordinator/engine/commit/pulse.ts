@@ -4,19 +4,27 @@ import type { Config } from '../../config.ts'
 import type { Db } from '../../db/client.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 import type { ClockSetBack } from './clock-set-back.ts'
+import type { Grace } from './grace.ts'
 import * as store from '../store/pulse.ts'
 
 /** Three times the longest that an agent waits before it tries again to connect. */
 const FLOOR_MS = 90_000
+
+interface PulseDeps {
+  db: Db
+  config: Config
+  log: Log
+  metrics: Metrics
+  clockSetBack: Pick<ClockSetBack, 'found'>
+  grace: Pick<Grace, 'note'>
+}
+
 /**
  * Returns a function that must run before leases are judged. Leases stand still while nobody could renew them: an
  * outage of ours takes no run from an agent that still holds it. A start is the same case, for agents have to find a
  * coordinator first.
  */
-export function createPulse(
-  deps: { db: Db; config: Config; log: Log; metrics: Metrics; clockSetBack: Pick<ClockSetBack, 'found'> },
-  clock = (): number => performance.now(),
-): () => Promise<void> {
+export function createPulse(deps: PulseDeps, clock = (): number => performance.now()): () => Promise<void> {
   const { config, log, metrics } = deps
   const limitMs = store.pulseLimitMs(config)
   const terms = {
@@ -36,7 +44,9 @@ export function createPulse(
       sinceSentMs: sentAt - last.sentAt,
       sinceHeardMs: sentAt - last.heardAt,
     }
-    const { atMs, gaps, forwardMs, backMs, lengthened, passedOver } = await store.pulse(deps.db, { ...terms, own })
+    const pulse = await store.pulse(deps.db, { ...terms, own })
+    const { atMs, gaps, forwardMs, backMs, lengthened, passedOver } = pulse
+    deps.grace.note(pulse)
     last = { atMs, gaps, sentAt, heardAt: clock() }
     // Seen by each coordinator, though one alone makes up for it: that one may be gone before all is put right.
     const isSetBack = own !== undefined && atMs - own.atMs < own.sinceHeardMs - terms.toleranceMs

@@ -11,8 +11,12 @@ import type { Fragment } from '../../db/newest.ts'
 const SETTLING_MS = 3000
 
 /** Of runner `r`. `silentMs`: see `silentMs` in coordinator/runners/settings.ts. */
+export const isSilent = (sql: Sql, silentMs: number): Fragment => sql`
+  (r.last_heartbeat_at < now() - ${silentMs}::float8 * interval '1 millisecond') is true`
+
+/** Of runner `r`, as above. */
 export const isInDoubt = (sql: Sql, silentMs: number): Fragment => sql`
-  (r.last_heartbeat_at < now() - ${silentMs}::float8 * interval '1 millisecond'
+  (${isSilent(sql, silentMs)}
     or r.connected_at > now() - ${SETTLING_MS} * interval '1 millisecond') is true`
 
 /** Those of the runs that an agent has, and that are in doubt. */

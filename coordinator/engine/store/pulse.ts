@@ -33,6 +33,10 @@ export interface Pulse {
   /** Time of the pulse, by the clock of the database. */
   atMs: number
   gaps: number
+  /** The end of the last gap, or the last start of a coordinator. */
+  gapAtMs: number
+  /** The end of the floor that leases were given then; null: they were given none. */
+  graceUntilMs: number | null
   /** For how long nobody renewed leases, or by how much the clock was set forward. */
   forwardMs: number
   /** By how much the clock was set back: 0 or less. */
@@ -83,9 +87,13 @@ export async function pulse(db: Db, terms: PulseTerms): Promise<Pulse> {
         gap_at    = case when j.is_gap then j.now_is else pulse.gap_at end,
         series_at = case when j.is_gap then j.series else pulse.series_at end
       from judged j
-      returning pulse.at, pulse.gaps
+      returning pulse.at, pulse.gaps, pulse.gap_at, pulse.series_at
     )
-    select (extract(epoch from n.at) * 1000)::float8 as at_ms, n.gaps, j.forward_ms, j.back_ms,
+    select ${epochMs(db, db`n.at`)} as at_ms, n.gaps, j.forward_ms, j.back_ms,
+           ${epochMs(db, db`n.gap_at`)} as gap_at_ms,
+           case
+             when n.gap_at < n.series_at + ${ms(db, amnestyMs)} then ${epochMs(db, db`n.gap_at + ${ms(db, floorMs)}`)}
+           end as grace_until_ms,
            (select count(*)::int from longer)
              + (select count(*)::int from settled where is_lengthened) as lengthened,
            (select count(*)::int from owing) as passed_over
@@ -96,6 +104,8 @@ export async function pulse(db: Db, terms: PulseTerms): Promise<Pulse> {
 const ms = (sql: Sql, length: number) => sql`${length}::float8 * interval '1 millisecond'`
 
 type Part = ReturnType<typeof ms>
+
+const epochMs = (sql: Sql, time: Part) => sql`(extract(epoch from ${time}) * 1000)::float8`
 
 function gap(db: Db, { own, limitMs, toleranceMs, floorMs }: PulseTerms): Part {
   const isOwn = db`gaps = ${own?.gaps ?? -1}::int`

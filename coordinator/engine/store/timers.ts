@@ -14,7 +14,10 @@ export interface NewTimer {
   kind: TimerKind
   n: number
   due: Due
-  /** What an `enqueue` waits for besides its time; null or left out: nothing. */
+  /**
+   * What an `enqueue` waits for besides its time; null or left out: nothing. Of a `wall-timeout` since when it is put
+   * off, in milliseconds since the epoch.
+   */
   holds?: string | null
 }
 

@@ -21,6 +21,14 @@ export async function ageTimers({ db, deps }: Pick<TestCoordinator, 'db' | 'deps
   deps.timers.expect(0)
 }
 
+/** Their agents are heard for a minute, and had said hello before: what is due of these runs is not put off. */
+export async function hear({ db }: { db: Db }, ...runs: string[]): Promise<void> {
+  await db`
+    update runners
+    set last_heartbeat_at = now() + interval '1 minute', connected_at = null
+    where id in (select runner_id from placements where run_id = any(${runs}))`
+}
+
 /** What holds these runs out of the queue is over. */
 export async function ageDelays({ db, deps }: Pick<TestCoordinator, 'db' | 'deps'>, ...runs: string[]): Promise<void> {
   await db`update timers set due_at = now() where run_id = any(${runs}) and kind = 'enqueue'`

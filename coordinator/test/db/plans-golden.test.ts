@@ -16,6 +16,7 @@ import * as runs from '../../engine/store/runs.ts'
 import { append } from '../../engine/store/append.ts'
 import { list } from '../../runs/store-list.ts'
 import { insertQueued } from '../../engine/store/new-runs.ts'
+import * as held from '../../engine/store/held-timers.ts'
 import * as timers from '../../engine/store/timers.ts'
 import { dropInvariants, testDatabase } from '../_kit/database.ts'
 import { createExplained, explainSessions } from '../_kit/explained.ts'
@@ -89,6 +90,12 @@ const ACTS: Readonly<Record<string, Act>> = {
   'due timers': async (db) => {
     await timers.upcoming(db, 100)
     await db.begin((tx) => Promise.all([runs.lockWithParents(tx, [runId], [runId], true), timers.take(tx, [])]))
+  },
+  'timers that are put off': async (db) => {
+    await held.holdWalls(db, [runId], { silentMs: 13_500, forMs: 1000 })
+    await held.holdWakes(db, [runId], { silentMs: 13_500, forMs: 1000 })
+    await held.holdQueues(db, [runId], { gapAtMs: 0, forMs: 1000 })
+    await held.holdQuestions(db, [runId], { gapAtMs: 0, forMs: 1000 })
   },
   'get run': (db) => findAll(db, [{ orgId, id: runId }]),
   // Without a filter: what a person sees first, and the list that agents and scripts ask for again and again.

@@ -152,6 +152,26 @@ test('a coordinator that is started again and again spares dead agents for five 
   about(spared, 5 * MINUTE + FLOOR_MS, 2 * SLACK_MS + SECOND)
 })
 
+test('what is put off after an outage is so as long as leases last, and in no row of starts for ever', async () => {
+  const serving = await aCoordinatorAmong()
+  await calm(serving)
+  assert.equal(c.deps.grace.now(), undefined)
+  await pass(5 * MINUTE)
+  await serving()
+  about(c.deps.grace.now()!.leftMs, FLOOR_MS)
+  await calm(serving)
+  let spared = 0
+  for (let i = 0; i < 50 && (i === 0 || c.deps.grace.now() !== undefined); i++) {
+    await pass(10 * SECOND)
+    spared += 10 * SECOND
+    await serving()
+    await aStart()
+  }
+  about(spared, 5 * MINUTE, 2 * SLACK_MS + SECOND)
+  await aStart({ amnestyMs: 0 })
+  assert.equal(c.deps.grace.now(), undefined)
+})
+
 test('without an amnesty leases stand still in a gap, and a start gives nothing', async () => {
   const pulse = await aCoordinatorAmong({ amnestyMs: 0 })
   const { offer } = await held()

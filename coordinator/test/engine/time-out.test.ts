@@ -6,6 +6,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, refusal, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
 import { asks, evicted, parked, sleeps } from '../_kit/journal.ts'
+import { hear } from '../_kit/ageing.ts'
 import { assertInStep } from '../_kit/in-step.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -47,6 +48,7 @@ async function timersOf({ id }: Pick<Run, 'id'>): Promise<Record<string, number>
 
 /** Lets a timer come due. */
 async function ripen(id: string, kind: string): Promise<void> {
+  await hear(c, id)
   await c.db`update timers set due_at = now() where run_id = ${id} and kind = ${kind}`
   c.deps.timers.expect(0)
 }

@@ -4,6 +4,7 @@ import { after, afterEach, before, test } from 'node:test'
 import type { Why } from '@windlass/shared/model/why.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { cancelThese } from '../../engine/commit/cancel.ts'
+import { hear } from '../_kit/ageing.ts'
 import { end, start, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import * as crews from '../_kit/crew.ts'
@@ -33,6 +34,7 @@ async function aScene(descriptor: Record<string, unknown>): Promise<{ crew: Crew
 
 /** Lets a timer of the run come due, and waits for what comes of it. */
 async function ripen(run: string, kind: string): Promise<void> {
+  await hear(c, run)
   await c.db`update timers set due_at = now() where run_id = ${run} and kind = ${kind}`
   c.deps.timers.expect(0)
   await until(`the ${kind} of ${run}`, async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { hear } from '../../_kit/ageing.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
 import { goesOn, parked, sleeps, wakeOf } from '../../_kit/journal.ts'
@@ -27,6 +28,7 @@ test('a timer that cannot be fired does not hold up those behind it, and is trie
   const offer = await takeNext(agent, link)
   const [broken] = await c.db<{ versionId: string }[]>`select version_id from runs where id = ${offer.run}`
   await c.db`update runs set version_id = 'ver_gone' where id = ${offer.run}`
+  await hear(c, offer.run)
   await c.db`
     insert into timers (run_id, org_id, kind, due_at)
     values (${offer.run}, ${c.orgId}, 'wall-timeout', now() - interval '1 minute')`

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { fireDue } from '../../../engine/commit/fire.ts'
 import { type PassedOver, putOff, upcoming } from '../../../engine/store/timers.ts'
+import { hear } from '../../_kit/ageing.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
 import { asks, goesOn, identity, parked, said, sleeps, wakeOf } from '../../_kit/journal.ts'
@@ -109,6 +110,7 @@ test('a runner hears once of all its runs whose time is over, and timers of othe
     await aRun(c, { workflow: 'any' })
     offers.push(await takeNext(agent, link))
   }
+  await hear(c, ...offers.map(({ run }) => run))
   await c.db`
     insert into timers (run_id, org_id, kind, due_at)
     select id, org_id, 'wall-timeout', now() from runs where id = any(${offers.map(({ run }) => run)})

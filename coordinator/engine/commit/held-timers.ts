@@ -1,0 +1,49 @@
+import type { Db } from '../../db/client.ts'
+import type { Grace, Interval } from './grace.ts'
+import * as store from '../store/held-timers.ts'
+import type { DueTimer, Upcoming } from '../store/timers.ts'
+
+export interface HoldDeps {
+  db: Db
+  grace: Pick<Grace, 'now'>
+  /** After so long an agent of which nothing has come is late. */
+  silentMs: () => number
+}
+
+/** When to look again whether an agent was heard. */
+const AGAIN_MS = 1000
+
+/**
+ * Puts off those of these that nobody could have met, or that are about something of which we have yet to hear. Answers
+ * the others. But for the time after an outage it asks of those runs alone whose whole time is over.
+ */
+export async function holdBack(deps: HoldDeps, due: Upcoming[]): Promise<Upcoming[]> {
+  const { db } = deps
+  const grace = deps.grace.now()
+  // After an outage nothing counts that was heard before its end.
+  const doubt = { silentMs: Math.min(deps.silentMs(), grace?.sinceMs ?? Infinity), forMs: AGAIN_MS }
+  const walls = runsOf(due, 'wall-timeout')
+  // Its process may have ended in time.
+  const held = walls.length > 0 ? await store.holdWalls(db, walls, doubt) : []
+  if (grace) held.push(...(await holdInGrace(db, due, grace, doubt)))
+  const keys = new Set(held.map(keyOf))
+  return keys.size === 0 ? due : due.filter((timer) => !keys.has(keyOf(timer)))
+}
+
+/** Nobody could claim a run in the outage or answer a question, and a child may have ended in it. */
+async function holdInGrace(db: Db, due: Upcoming[], grace: Interval, doubt: store.Doubt): Promise<DueTimer[]> {
+  const since = { gapAtMs: grace.gapAtMs, forMs: grace.leftMs }
+  const held: DueTimer[] = []
+  const [queued, waking, asking] = [runsOf(due, 'queue-timeout'), runsOf(due, 'sleep', 'input'), runsOf(due, 'input')]
+  if (queued.length > 0) held.push(...(await store.holdQueues(db, queued, since)))
+  if (waking.length > 0) held.push(...(await store.holdWakes(db, waking, doubt)))
+  const others = asking.filter((runId) => !held.some((timer) => timer.runId === runId))
+  if (others.length > 0) held.push(...(await store.holdQuestions(db, others, since)))
+  return held
+}
+
+const keyOf = ({ runId, kind, n }: DueTimer) => `${runId}/${kind}/${n}`
+
+const runsOf = (due: readonly Upcoming[], ...kinds: DueTimer['kind'][]) => [
+  ...new Set(due.flatMap(({ runId, kind }) => (kinds.includes(kind) ? [runId] : []))),
+]

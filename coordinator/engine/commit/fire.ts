@@ -23,6 +23,7 @@ import {
   withoutBehind,
 } from './timers-behind.ts'
 import { holdBack, type HoldDeps } from './held-timers.ts'
+import { type Entry, renewQueueTimeouts } from './late-entries.ts'
 import { warmVersions } from './versions.ts'
 import * as runStore from '../store/runs.ts'
 import * as store from '../store/timers.ts'
@@ -116,10 +117,11 @@ async function fire(deps: FireDeps, due: store.Upcoming[], how: How): Promise<st
     const taken = mine.filter((timer) => there.has(keyOf(timer)))
     const answers = await timedOutInputs(tx, taken)
     const throttled = await takeTheirTurns(tx, taken, runs, there)
+    const renewed = await renewQueueTimeouts({ ...deps, tx }, entriesOf(deps, taken, { runs, throttled }))
     const touched = new Set<Moving>()
     for (const timer of taken) {
       const run = runs.get(timer.runId)
-      if (!run || throttled.has(keyOf(timer))) continue
+      if (!run || throttled.has(keyOf(timer)) || (timer.kind === 'queue-timeout' && renewed.has(run))) continue
       await act({ ...deps, tx }, run, timer, answers)
       touched.add(run)
     }
@@ -161,14 +163,14 @@ function tellStops(deps: FireDeps, runnerIds: ReadonlySet<string>): void {
 
 /**
  * Runs that would enter the queue now, but for their throttle, take their turns. Answers the timers of those that wait
- * for theirs; they are set anew.
+ * for theirs, and for how long; they are set anew.
  */
 async function takeTheirTurns(
   tx: Tx,
   taken: readonly store.DueTimer[],
   runs: Map<string, Moving>,
   holds: Map<string, string | null>,
-): Promise<Set<string>> {
+): Promise<Map<string, number>> {
   const arrivals = taken.flatMap((timer) => {
     const { throttle } = readHolds(holds.get(keyOf(timer)) ?? null)
     const isQueued = runs.get(timer.runId)?.status === 'queued'
@@ -186,7 +188,24 @@ async function takeTheirTurns(
       return { runId, kind, n, due: { inMs }, holds: writeHolds({ throttle: { ...throttle, isTaken: true } }) }
     }),
   )
-  return new Set(later.map(({ timer }) => keyOf(timer)))
+  return new Map(later.map(({ timer, inMs }) => [keyOf(timer), inMs]))
+}
+
+/** A look for what is due comes hardly so late. */
+const LATE_MS = 5000
+
+/** What enters the queue by these timers, now or later, and may be late. */
+function entriesOf(
+  { grace }: FireDeps,
+  taken: readonly store.Upcoming[],
+  { runs, throttled }: { runs: ReadonlyMap<string, Moving>; throttled: ReadonlyMap<string, number> },
+): Entry[] {
+  const isAfterOutage = grace.now() !== undefined
+  return taken.flatMap((timer) => {
+    const run = runs.get(timer.runId)
+    const mayBeLate = timer.kind === 'enqueue' && (isAfterOutage || timer.inMs < -LATE_MS)
+    return run && mayBeLate ? [{ run, inMs: throttled.get(keyOf(timer)) ?? 0 }] : []
+  })
 }
 
 const isBeingStopped = (run: Moving) => run.timedOut && run.place !== null

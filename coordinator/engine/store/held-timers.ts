@@ -102,13 +102,22 @@ interface Since {
   forMs: number
 }
 
-/** Queue timeouts of runs that waited in the queue before the end of the outage. */
+/**
+ * Queue timeouts of runs that waited in the queue before the end of the outage, or that have yet to enter it though
+ * their turn has come: an entry that is late gives them all their time, see `late-entries.ts`.
+ */
 export function holdQueues(db: Db, runIds: readonly RunId[], { gapAtMs, forMs }: Since): Promise<DueTimer[]> {
   const found = db`
     found as materialized (
       select r.id as run_id, 'queue-timeout' as kind, 0 as n, 0 as nth
       from runs r
-      where r.id = any(${[...runIds]}) and ${onlyFilters(db, db`r.queued_at < ${time(db, gapAtMs)}`)}
+      where r.id = any(${[...runIds]})
+        and (
+          ${onlyFilters(db, db`r.queued_at < ${time(db, gapAtMs)}`)}
+          or exists (
+            select from timers e where e.run_id = r.id and e.kind = 'enqueue' and e.due_at <= now() offset 0
+          )
+        )
     )`
   return putOff(db, found, forMs)
 }

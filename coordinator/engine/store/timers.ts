@@ -177,6 +177,18 @@ export async function enterLater(tx: Tx, runs: readonly { id: RunId; inMs: numbe
     where r.id = l.id`
 }
 
+/** Hardly a look for what is due comes later. */
+const LATE = '5 seconds'
+
+/** Those of these runs whose time to enter the queue, for the first time, was well before now. */
+export async function enteringLate(tx: Tx, ids: readonly RunId[]): Promise<RunId[]> {
+  const rows = await tx<{ id: RunId }[]>`
+    select id
+    from runs
+    where id = any(${[...ids]}) and ${onlyFilters(tx, tx`queued_at < now() - ${LATE}::text::interval`)}`
+  return rows.map(({ id }) => id)
+}
+
 /** They stay in this order: of two sleeps of a run the shorter one has to win. */
 export async function putOff(db: Db, timers: readonly DueTimer[], ms: number): Promise<void> {
   await db`

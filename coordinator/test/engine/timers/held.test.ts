@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { createPulse } from '../../../engine/commit/pulse.ts'
+import { isLongAgo, lookNow, outageEnds, timerOf } from '../../_kit/after-outage.ts'
 import { ageLeases, ageTimers, hear, SWEEPING } from '../../_kit/ageing.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator, typesOf } from '../../_kit/coordinator.ts'
@@ -29,32 +29,10 @@ before(async () => {
 })
 after(() => c?.stop())
 
-/** The end of an outage: leases are given 90 s from now on. */
-const outageEnds = () => createPulse(c.deps)()
-
-/** Agents had their time to come back. */
-const isLongAgo = () => c.deps.grace.note({ atMs: Date.now(), gapAtMs: 0, graceUntilMs: null })
-
-function lookNow({ deps }: TestCoordinator): void {
-  deps.floors.timers.lower(-Infinity)
-  deps.timers.expect(0)
-}
-
-async function timerOf(run: string, kind: string, on = c): Promise<{ inMs: number; sinceGapMs: number } | undefined> {
-  const [row] = await on.db<{ inMs: number; sinceGapMs: number }[]>`
-    select (extract(epoch from t.due_at - now()) * 1000)::float8 as in_ms,
-           (extract(epoch from t.due_at - p.gap_at) * 1000)::float8 as since_gap_ms
-    from timers t, pulse p
-    where t.run_id = ${run} and t.kind = ${kind}
-    order by t.n
-    limit 1`
-  return row
-}
-
 /** Waits until a timer that is due was looked at: it is gone, or put off. */
 const looked = (run: string, kind: string, on = c) =>
   untilPolled(`a look at the ${kind}`, async () => {
-    const timer = await timerOf(run, kind, on)
+    const timer = await timerOf(on, run, kind)
     if (timer === undefined) return { isPutOff: false, sinceGapMs: -Infinity }
     return timer.inMs > 0 && { isPutOff: true, sinceGapMs: timer.sinceGapMs }
   })
@@ -138,7 +116,7 @@ test('it is over when the lease is, and of runs without a process at once', asyn
 })
 
 test('after an outage a run has 90 s to be claimed, however long it has been in the queue', async () => {
-  await outageEnds()
+  await outageEnds(c)
   const before = await aRun(c, { workflow: 'timed' })
   const since = await aRun(c, { workflow: 'timed' })
   await c.db`update runs set queued_at = now() - interval '2 hours' where id = ${before.id}`
@@ -152,13 +130,13 @@ test('after an outage a run has 90 s to be claimed, however long it has been in 
   // This one came when there was a coordinator.
   await untilPolled('the end of the other run', async () => (await runOf(c, since.id)).status === 'failed')
   assert.equal((await runOf(c, before.id)).status, 'queued')
-  isLongAgo()
+  isLongAgo(c)
   await ageTimers(c, before.id)
   await untilPolled('its end', async () => (await runOf(c, before.id)).error?.code === 'RUN_TIMED_OUT')
 })
 
 test('a question whose time was over in an outage takes an answer for 90 s', async () => {
-  await outageEnds()
+  await outageEnds(c)
   const ask = question({ timeoutMs: HOUR_MS, onTimeoutText: '"nobody"' })
   const [one, other] = [
     await aParkedRun({ c, agent, link }, { workflow: 'any' }, ask),
@@ -177,7 +155,7 @@ test('a question whose time was over in an outage takes an answer for 90 s', asy
   const { inputs } = await c.call(ops.inputs.list, { org: c.org, run: one.run })
   await c.call(ops.inputs.respond, { input: inputs[0]!.id, answer: 'yes' })
   assert.deepEqual((await wakeOf(link, one)).completions, [{ n: 1, state: 'done', result: '"yes"' }])
-  isLongAgo()
+  isLongAgo(c)
   await ageTimers(c, other.run)
   assert.deepEqual((await wakeOf(link, other)).completions, [{ n: 1, state: 'done', result: '"nobody"' }])
   for (const { run } of [one, other]) await c.call(ops.runs.cancel, { run })
@@ -205,7 +183,7 @@ async function completed(run: string): Promise<number[]> {
 test('after an outage a sleep waits for the agent of a child, which may have ended before', async () => {
   const { parent, other, child } = await aRace()
   await silence(c, other.agent)
-  await outageEnds()
+  await outageEnds(c)
   await sleepsAreOver(parent.run)
   lookNow(c)
   await isPutOff(parent.run, 'sleep')
@@ -219,12 +197,12 @@ test('after an outage a sleep waits for the agent of a child, which may have end
 test('a sleep waits neither for a child whose agent was heard since, nor at any other time', async () => {
   for (const begins of [
     async ({ child }: Awaited<ReturnType<typeof aRace>>) => {
-      await outageEnds()
+      await outageEnds(c)
       await hear(c, child.run)
     },
     async ({ other }: Awaited<ReturnType<typeof aRace>>) => {
       await silence(c, other.agent)
-      isLongAgo()
+      isLongAgo(c)
     },
   ]) {
     const race = await aRace()

@@ -51,14 +51,18 @@ function fenceOf({ fenceMs }: Lengths, { reassignAfterMs }: Pick<Pool, 'reassign
  * stop their runs. From 1,000 agents on, with a fence of 50 s, the number grows again: leases do not, or a dead agent's runs would wait.
  */
 function heartbeatOf({ heartbeatMs }: Lengths, fenceMs: number, agents: number): number {
-  // In whole seconds: a change is told to everybody.
-  const stretched = Math.ceil(agents / BEATS_PER_SECOND) * 1000
-  return Math.max(heartbeatMs, Math.min(stretched, Math.floor(fenceMs / BEATS_PER_FENCE)))
+  return Math.max(heartbeatMs, Math.min(stretchedMs(agents), Math.floor(fenceMs / BEATS_PER_FENCE)))
 }
 
-/** After so long an agent of which nothing was heard is late: its beats differ by a fifth, see agent/loops. */
+/** In whole seconds: a change is told to everybody. */
+const stretchedMs = (agents: number) => Math.ceil(agents / BEATS_PER_SECOND) * 1000
+
+/**
+ * After so long an agent of which nothing was heard is late. Its beats differ by a fifth, see agent/loops/heartbeat.ts,
+ * and none of this coordinator's agents was told to beat less often.
+ */
 export function silentMs({ config, sockets }: { config: Lengths; sockets: { readonly size: number } }): number {
-  return Math.round(1.25 * heartbeatOf(config, config.fenceMs, sockets.size)) + 1000
+  return Math.round(1.25 * Math.max(config.heartbeatMs, stretchedMs(sockets.size))) + 1000
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Sql } from '../../db/client.ts'
 import type { Fragment } from '../../db/newest.ts'
 import { isInDoubt } from '../store/doubt.ts'
 
-/** For whoever reads runs: nobody knows whether this one goes on. See `doubtful`, which asks for a list of them. */
+/** For who reads runs: nobody knows whether this one goes on. */
 export const isRunInDoubt = (sql: Sql, runId: Fragment, silentMs: number): Fragment => sql`
   exists (
     select

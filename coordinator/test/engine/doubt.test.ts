@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { RunId } from '@windlass/shared/ids.ts'
-import { doubtful } from '../../engine/store/doubt.ts'
+import { isRunInDoubt } from '../../engine/commit/in-doubt.ts'
 import { aRunningAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -17,8 +16,11 @@ after(() => c.stop())
 test('a run is in doubt while its agent is silent, and a moment after it is back', async () => {
   await aRun(c, { workflow: 'any' })
   const { agent, offer } = await aRunningAgent(c)
-  const run = offer.run as RunId
-  const isInDoubt = async () => (await doubtful(c.db, [run], 13_500)).has(run)
+  const { run } = offer
+  const isInDoubt = async () => {
+    const [row] = await c.db<[{ it: boolean }]>`select ${isRunInDoubt(c.db, c.db`${run}`, 13_500)} as it`
+    return row.it
+  }
   const heard = (secondsAgo: number, connectedAgo: number) => c.db`
     update runners
     set last_heartbeat_at = now() - ${secondsAgo} * interval '1 second',
@@ -32,6 +34,8 @@ test('a run is in doubt while its agent is silent, and a moment after it is back
   assert.equal(await isInDoubt(), true)
   await c.db`update runners set connected_at = null, last_heartbeat_at = now() where id = ${agent.id}`
   assert.equal(await isInDoubt(), false)
+  await c.db`update runners set disconnected_at = now() where id = ${agent.id}`
+  assert.equal(await isInDoubt(), true)
   // What has no process is in no doubt.
   await c.db`delete from placements where run_id = ${run}`
   await heard(30, 60)

@@ -39,7 +39,7 @@ export function createBatch(asking: Asking, mostMs: number): Batch {
   async function begin<T>(act: Act<T>): Promise<T> {
     await inTime(left(), asking.stay(), NOT_BEGUN)
     const leftMs = left()
-    if (leftMs < LEAST_MS) throw new Fault('UNAVAILABLE', {}, NOT_BEGUN)
+    if (leftMs < Math.min(LEAST_MS, mostMs / 2)) throw new Fault('UNAVAILABLE', {}, NOT_BEGUN)
     return inTime(leftMs, act(leftMs), `It has not come to its end within ${mostMs / 1000} s.`)
   }
 

@@ -19,7 +19,8 @@ const BURST = 70
 
 function aFolder(t: TestContext): string {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-pipes-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  // Pipes are made ahead by a process, which may be at it yet.
+  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
   return folder
 }
 

@@ -1,10 +1,12 @@
-import type { Db } from '../../db/client.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import { type Db, isConnectionLoss } from '../../db/client.ts'
 import type { Grace, Interval } from './grace.ts'
 import * as store from '../store/held-timers.ts'
 import type { DueTimer, Upcoming } from '../store/timers.ts'
 
 export interface HoldDeps {
   db: Db
+  log: Log
   grace: Pick<Grace, 'now'>
   /** After so long an agent of which nothing has come is late. */
   silentMs: () => number
@@ -18,6 +20,17 @@ const AGAIN_MS = 1000
  * the others. But for the time after an outage it asks of those runs alone whose whole time is over.
  */
 export async function holdBack(deps: HoldDeps, due: Upcoming[]): Promise<Upcoming[]> {
+  try {
+    return await withoutHeld(deps, due)
+  } catch (error) {
+    if (isConnectionLoss(error)) throw error
+    // Timers of all orgs wait behind these.
+    deps.log.warn('timers.unheld', { count: due.length, error })
+    return due
+  }
+}
+
+async function withoutHeld(deps: HoldDeps, due: Upcoming[]): Promise<Upcoming[]> {
   const { db } = deps
   const grace = deps.grace.now()
   // After an outage nothing counts that was heard before its end.

@@ -5,6 +5,7 @@ import type { Loss } from '@windlass/shared/model/run.ts'
 import type { Config } from '../../config.ts'
 import { isLockTimeout, mayPass } from '../../db/client.ts'
 import type { Versions } from '../../workflows/targets.ts'
+import { isOvertime } from './overtime.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 import * as placements from '../store/placements.ts'
 import { lightAndLong, lightPieces } from './light-piece.ts'
@@ -153,8 +154,12 @@ async function loseThese(deps: LoseDeps, runIds: readonly string[], options: Los
       const run = runs.get(placement.runId)
       if (!run || run.epoch !== placement.epoch || !options.isLost(placement)) continue
       const why = { ...reasonOf(placement, options), runner: run.runnerId }
-      if (placement.accepted || !takeBack(run, Date.now(), notTaken(placement, options)))
-        lose(run, Date.now(), await deps.versions.get(run.versionId, tx), why)
+      if (placement.accepted || !takeBack(run, Date.now(), notTaken(placement, options))) {
+        const version = await deps.versions.get(run.versionId, tx)
+        // Not noted yet where its agent was out of reach: a next attempt would only be stopped.
+        run.timedOut ||= isOvertime(run, version)
+        lose(run, Date.now(), version, why)
+      }
       moved.push({ run, placement })
     }
     return { moved: moved.map(({ run }) => run), answer: moved }

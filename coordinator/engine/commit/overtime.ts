@@ -10,8 +10,8 @@ import type { Moving } from '../rules/run.ts'
 import { timeOut } from './time-out.ts'
 
 /**
- * Of a run whose time was noted to be over. Its agent may have been out of reach then, so what it tells is judged by
- * when it happened: what was in time is taken as ever.
+ * Of a run whose time is over. That may be noted or not: while its agent is out of reach the note waits, see
+ * `held-timers.ts`. What the agent tells is judged by when it happened: what was in time is taken as ever.
  */
 export interface Overtime {
   version: Version
@@ -21,21 +21,36 @@ export interface Overtime {
   lastEventAt: number
 }
 
-/** Of the runs whose time was noted to be over and of which something is told that goes by it. */
+type Timed = Pick<Moving, 'createdAt' | 'timedOut' | 'timedOutAt'>
+
+/** Whether the time that a run has from its creation on is over by now. */
+export function isOvertime(run: Timed, version: Version): boolean {
+  return run.timedOut || overAt(run, version) <= Date.now()
+}
+
+/** Of the runs whose time is over and of which something is told that goes by it. */
 export async function overtimesOf(
   deps: { tx: Tx; versions: Versions },
   batches: readonly ReadBatch[],
   runs: ReadonlyMap<string, Moving>,
 ): Promise<Map<RunId, Overtime>> {
   const theirs = new Set(batches.filter(goesByTime).map((batch) => batch.run))
-  const late = [...runs.values()].filter((run) => run.timedOut && theirs.has(run.id))
+  const named = [...runs.values()].filter((run) => theirs.has(run.id))
+  const timed = await Promise.all(
+    named.map(async (run) => ({ run, version: await deps.versions.get(run.versionId, deps.tx) })),
+  )
+  const late = timed.filter(({ run, version }) => isOvertime(run, version))
   if (late.length === 0) return new Map()
-  const lastTimes = await events.lastTimes(deps.tx, late)
-  const entries = late.map(async (run): Promise<[RunId, Overtime]> => {
-    const version = await deps.versions.get(run.versionId, deps.tx)
-    return [run.id, { version, at: overAt(run, version), lastEventAt: lastTimes.get(run.id) ?? 0 }]
-  })
-  return new Map(await Promise.all(entries))
+  const lastTimes = await events.lastTimes(
+    deps.tx,
+    late.map(({ run }) => run),
+  )
+  return new Map(
+    late.map(({ run, version }) => [
+      run.id,
+      { version, at: overAt(run, version), lastEventAt: lastTimes.get(run.id) ?? 0 },
+    ]),
+  )
 }
 
 function goesByTime({ entries, commands }: ReadBatch): boolean {
@@ -46,8 +61,8 @@ function goesByTime({ entries, commands }: ReadBatch): boolean {
  * As the descriptor says, and no later than it was noted: a run that was created by a clock that was ahead is stopped
  * from then on.
  */
-function overAt({ createdAt, timedOutAt }: Moving, { descriptor: { wallTimeoutMs } }: Version): number {
-  return Math.min(createdAt.getTime() + (wallTimeoutMs ?? Infinity), timedOutAt?.getTime() ?? -Infinity)
+function overAt({ createdAt, timedOutAt }: Timed, { descriptor: { wallTimeoutMs } }: Version): number {
+  return Math.min(createdAt.getTime() + (wallTimeoutMs ?? Infinity), timedOutAt?.getTime() ?? Infinity)
 }
 
 /** The program came to these by itself. The others may be what its agent made of it when the time was over. */

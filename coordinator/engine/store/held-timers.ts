@@ -27,7 +27,7 @@ function putOff(db: Db, found: Fragment, forMs: number): Promise<DueTimer[]> {
       for update of t skip locked
     )
     update timers t
-    set due_at = now() + ${ms(db, forMs)} + m.nth * interval '1 microsecond',
+    set due_at = now() + ${longer(db, forMs)} + m.nth * interval '1 microsecond',
         holds = case
           when t.kind = 'wall-timeout' then coalesce(t.holds, (extract(epoch from now()) * 1000)::bigint::text)
           else t.holds
@@ -36,6 +36,16 @@ function putOff(db: Db, found: Fragment, forMs: number): Promise<DueTimer[]> {
     where ${foundBy(db, db`t.run_id`, db`m.run_id`)} and ${onlyFilters(db, db`t.kind = m.kind and t.n = m.n`)}
     returning t.run_id, t.kind, t.n`
 }
+
+/** Those that may wait for a day are looked at less and less often. */
+const longer = (db: Db, forMs: number): Fragment => db`
+  case
+    when t.kind = 'wall-timeout' and t.holds is not null then greatest(
+      ${ms(db, forMs)},
+      least((now() - to_timestamp(t.holds::float8 / 1000)) / 12, '30 seconds')
+    )
+    else ${ms(db, forMs)}
+  end`
 
 export interface Doubt {
   /** An agent that was not heard for so long is in doubt. */
@@ -122,13 +132,22 @@ export function holdQueues(db: Db, runIds: readonly RunId[], { gapAtMs, forMs }:
   return putOff(db, found, forMs)
 }
 
-/** Questions of which the time was over before the end of the outage, in the order of these times. */
+/**
+ * Questions of which the time was over before the end of the outage. With the sleeps and questions of the same run that
+ * come due meanwhile, in their order, or a longer one could overtake it.
+ */
 export function holdQuestions(db: Db, runIds: readonly RunId[], { gapAtMs, forMs }: Since): Promise<DueTimer[]> {
   const found = db`
-    found as materialized (
-      select run_id, 'input' as kind, n, row_number() over (order by due_at, run_id, n) as nth
+    asking as materialized (
+      select distinct run_id
       from inputs
       where run_id = any(${[...runIds]}) and status = 'open' and ${onlyFilters(db, db`due_at < ${time(db, gapAtMs)}`)}
+    ),
+    found as materialized (
+      select t.run_id, t.kind, t.n, row_number() over (order by t.due_at, t.run_id, t.n) as nth
+      from asking a
+      join timers t on ${foundBy(db, db`t.run_id`, db`a.run_id`)}
+      where ${onlyFilters(db, db`t.kind in ('sleep', 'input') and t.due_at <= now() + ${ms(db, forMs)}`)}
     )`
   return putOff(db, found, forMs)
 }

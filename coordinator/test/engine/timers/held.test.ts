@@ -52,6 +52,19 @@ test('the time of a run is not over while its agent is silent, and what has ende
   assert.equal((await runOf(c, id)).status, 'completed')
 })
 
+test('what ended when the time of a run was over is too late, also while nobody has noted that', async () => {
+  const { id } = await aRun(c, { workflow: 'timed' })
+  const offer = await takeNext(agent, link)
+  await silence(c, agent)
+  await c.db`update runs set created_at = now() - interval '2 hours' where id = ${id}`
+  await c.db`update timers set due_at = now() where run_id = ${id} and kind = 'wall-timeout'`
+  lookNow(c)
+  await isPutOff(id, 'wall-timeout')
+  await link.report(offer, 2, end(returned('too late')))
+  const run = await runOf(c, id)
+  assert.deepEqual([run.status, run.error?.code, run.attempt], ['failed', 'RUN_TIMED_OUT', 1])
+})
+
 test('it is over once the agent was heard', async () => {
   const { id } = await aRun(c, { workflow: 'timed' })
   const offer = await takeNext(agent, link)
@@ -104,12 +117,14 @@ test('it is over when the lease is, and of runs without a process at once', asyn
     lookNow(swept)
     await untilPolled('the end of the queued run', async () => (await runOf(swept, queued.id)).status === 'failed')
     await isPutOff(executing.id, 'wall-timeout', swept)
+    await swept.db`update runs set created_at = now() - interval '2 hours' where id = ${executing.id}`
     await ageLeases(swept, executing.id)
     const run = await untilPolled('its end', async () => {
       const run = await runOf(swept, executing.id)
       return run.finishedAt !== null && run
     })
-    assert.deepEqual([run.status, run.error?.code], ['failed', 'RUN_TIMED_OUT'])
+    // No agent is given a next attempt that would only be stopped.
+    assert.deepEqual([run.status, run.error?.code, run.attempt], ['failed', 'RUN_TIMED_OUT', 1])
   } finally {
     await swept.stop()
   }

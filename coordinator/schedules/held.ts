@@ -34,10 +34,11 @@ export async function withoutHeld(
   const { unfinished, inDoubt } = await unfinishedAndInDoubt(deps.db, rows.flatMap(unfinishedFor), isInDoubt)
   const held = rows.filter((row) => waitsFor(row, unfinished.get(row.id) ?? [], inDoubt))
   if (held.length === 0) return { mine: [...rows], isAnyHeld: false, unfinished }
-  await hold(deps.db, held)
-  for (const { id, heldSince } of held) if (heldSince === null) deps.log('schedule.waitsForAgent', { schedule: id })
-  probe('schedules.held', { schedules: held.map(({ id }) => id) })
-  return { mine: rows.filter((row) => !held.includes(row)), isAnyHeld: true, unfinished }
+  const put = await hold(deps.db, held)
+  for (const { id, heldSince } of held)
+    if (heldSince === null && put.has(id)) deps.log('schedule.waitsForAgent', { schedule: id })
+  probe('schedules.held', { schedules: [...put] })
+  return { mine: rows.filter((row) => !held.includes(row)), isAnyHeld: put.size > 0, unfinished }
 }
 
 /** What has to be known of its unfinished runs; nothing when all its ticks fire. */
@@ -54,6 +55,11 @@ function waitsFor(row: ScheduleRow, unfinished: readonly RunId[], inDoubt: Reado
   return overlap === 'skip' ? unfinished.every((id) => inDoubt.has(id)) : unfinished.some((id) => inDoubt.has(id))
 }
 
-/** Pools may leave runs with silent agents for a day, and an agent may come and go without an end. */
-const hasWaited = ({ heldSince, dueAt, now }: ScheduleRow) =>
-  heldSince !== null && Math.min(dueAt!, now) - heldSince >= MOST_HELD_MS
+/**
+ * Pools may leave runs with silent agents for a day, and an agent may come and go without an end. What an earlier tick
+ * waited is left behind by coordinators of the version before.
+ */
+function hasWaited({ heldSince, dueAt, nextAt, earlier, now }: ScheduleRow): boolean {
+  if (heldSince === null || (earlier.length === 0 && nextAt !== null && heldSince < nextAt)) return false
+  return Math.min(dueAt!, now) - heldSince >= MOST_HELD_MS
+}

@@ -137,16 +137,26 @@ export async function putOff(db: Db, decided: readonly Decided[], inMs: number):
 
 /**
  * The same while a tick waits for an agent: for a second at first, and for five after a minute, as thousands may wait.
- * Time in which nobody looked does not count as held.
+ * Time in which nobody looked does not count as held. Answers those of which nobody else has the row.
  */
-export async function hold(db: Db, decided: readonly Decided[]): Promise<void> {
-  await db`
+export async function hold(db: Db, decided: readonly Decided[]): Promise<Set<ScheduleId>> {
+  const rows = await db<{ id: ScheduleId }[]>`
+    with free as materialized (
+      select s.id
+      from ${unnest(db, 'd', decided, { id: 'text', revision: 'int' })}
+      join schedules s on s.id = d.id and s.revision = d.revision
+      where ${onlyFilters(db, db`s.due_at is not null`)}
+      order by s.id
+      for update of s skip locked
+    )
     update schedules s
     set
       due_at = now() + least(greatest((now() - coalesce(s.held_since, now())) / 12, '1 second'), '5 seconds'),
       held_since = coalesce(s.held_since + greatest(now() - s.due_at, '0'), now())
-    from ${unnest(db, 'd', decided, { id: 'text', revision: 'int' })}
-    where d.id = s.id and d.revision = s.revision and ${onlyFilters(db, db`s.due_at is not null`)}`
+    from free f
+    where s.id = f.id
+    returning s.id`
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** Ids in the order of the gaps. */

@@ -49,10 +49,10 @@ function rowsOf(db: Db, schedules: readonly UnfinishedAsk[], isInDoubt: Fragment
       from ${unnest(db, 't', schedules, { id: 'text', most: 'int', before: ['text', ({ before = '~' }) => before] })}
     ),
     young as (
-      select r.trigger_id, r.id
+      select r.trigger_id, r.id, r.status
       from asked a
       cross join lateral (
-        select r.trigger_id, r.id
+        select r.trigger_id, r.id, r.status
         from runs r
         where (r.trigger_id, r.id) > (a.id, (select run_id from sweep_mark)) and (r.trigger_id, r.id) < (a.id, a.before)
           and r.trigger_kind in ('schedule', 'webhook', 'connection') and r.finished_at is null
@@ -61,10 +61,10 @@ function rowsOf(db: Db, schedules: readonly UnfinishedAsk[], isInDoubt: Fragment
       ) r
     ),
     remaining as (
-      select m.trigger_id, m.id
+      select m.trigger_id, m.id, m.status
       from asked a
       cross join lateral (
-        select m.trigger_id, r.id
+        select m.trigger_id, r.id, r.status
         from runs_remaining m
         cross join lateral (${runById(db, db`m.run_id`)}) r
         where (m.trigger_id, m.run_id) > (a.id, '') and (m.trigger_id, m.run_id) < (a.id, a.before)
@@ -73,7 +73,8 @@ function rowsOf(db: Db, schedules: readonly UnfinishedAsk[], isInDoubt: Fragment
         limit a.most
       ) m
     )
-    select trigger_id as schedule_id, id, ${isInDoubt} as is_in_doubt
+    -- What is being cancelled ends as that, whatever it has come to.
+    select trigger_id as schedule_id, id, status <> 'cancelling' and ${isInDoubt} as is_in_doubt
     from (select * from young union select * from remaining) found
     order by id`
 }

@@ -97,8 +97,8 @@ function overOf({ last, at, endedAt }: ScheduleRow): Said {
 }
 
 /** Its tick waits for an agent: see held.ts. */
-function waits({ heldSince, nextAt }: ScheduleRow): Said | undefined {
-  if (heldSince === null || nextAt === null) return undefined
+function waits({ heldSince, nextAt, now }: ScheduleRow): Said | undefined {
+  if (heldSince === null || nextAt === null || nextAt > now) return undefined
   const message =
     `Its tick of ${time(nextAt)} waits: a run of it is unfinished, and its agent is out of reach or has come back ` +
     'just now, so nobody knows whether the run has ended.'

@@ -26,6 +26,7 @@ export interface Situation {
   runner: string | null
   blocked: string | null
   error: string | null
+  createdAt: Date
   queuedAt: Date
   claimedAt: Date | null
   startedAt: Date | null
@@ -97,6 +98,7 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
   const [row] = await tx<Situation[]>`
     select r.id, r.version_id, r.status, r.attempt, r.pool_id, p.name as pool, p.settings as pool_settings,
            p.deleted_at as pool_deleted_at, r.needs, r.place, n.id as runner_id, n.name as runner, r.blocked, r.error,
+           r.created_at,
            case when r.queued_at > now() then r.created_at else r.queued_at end as queued_at, r.claimed_at, r.started_at,
            r.suspended_at, r.finished_at, r.cancel_requested_at, r.timed_out_at,
            w.group_key as waits_in_group, w.slots as group_limit, now() as now,

@@ -27,6 +27,8 @@ export interface Facts extends QueueFacts {
   losses: Loss[]
   /** When a run that is being stopped ends in any case; null where that is not to come any more. */
   forcedAt: Date | null
+  /** When its time was over, where that is not noted yet, as its agent may know more; null: it is not over. */
+  overAt: Date | null
 }
 
 type WhyDeps = {
@@ -53,15 +55,16 @@ async function look(tx: Tx, deps: WhyDeps, orgId: OrgId, id: RunId): Promise<Omi
   const run = await store.situation(tx, orgId, id)
   if (!run) return undefined
   const isQueued = run.status === 'queued' || run.isInQueue
-  const [losses, waits, runners, holders, reserved, forcedAt] = await Promise.all([
+  const [losses, waits, runners, holders, reserved, forcedAt, overAt] = await Promise.all([
     lossesOf(tx, id, LOSSES_SHOWN),
     isSuspended(run.status) ? store.waits(tx, id, run.attempt) : [],
     isQueued ? store.runnersOf(tx, run.poolId) : [],
     run.waitsInGroup === null ? [] : store.holders(tx, run.waitsInGroup),
     isQueued ? store.reservedFor(tx, run, deps.dispatchers.reservations(run.poolId)) : [],
     forcedAtOf(tx, deps, run),
+    overAtOf(tx, deps, run),
   ])
-  return { run, losses, waits, runners, holders, reserved, forcedAt }
+  return { run, losses, waits, runners, holders, reserved, forcedAt, overAt }
 }
 
 /** As `setStopDeadlines` has set it. Its jobs do not say it: one of them is for many runs. */
@@ -70,6 +73,13 @@ async function forcedAtOf(tx: Tx, deps: WhyDeps, run: store.Situation): Promise<
   if (since === null || isFinal(run.status)) return null
   const at = new Date(since.getTime() + stopDeadlineMs(deps.config, await deps.versions.get(run.versionId, tx)))
   return at > run.now ? at : null
+}
+
+async function overAtOf(tx: Tx, deps: WhyDeps, run: store.Situation): Promise<Date | null> {
+  if (run.place === null || run.timedOutAt !== null || isFinal(run.status) || run.status === 'cancelling') return null
+  const { wallTimeoutMs } = (await deps.versions.get(run.versionId, tx)).descriptor
+  const at = new Date(run.createdAt.getTime() + (wallTimeoutMs ?? Infinity))
+  return at <= run.now ? at : null
 }
 
 /** The rules in one place; everything that they need has been looked up. */
@@ -93,6 +103,7 @@ type Reasons = { causes: Cause[]; runners: Why['runners'] }
 function reasons(facts: Facts, clocks: Clocks): Reasons {
   const { run } = facts
   if (isOvertime(run)) return stopping(facts, clocks)
+  if (facts.overAt !== null) return overdue(run, facts.overAt, clocks)
   if (isSuspended(run.status)) return waiting(facts, clocks)
   if (run.status === 'queued') return withQueueTimeout(run, queueCauses(run, facts))
   const again = 'it is given to another runner and starts again from the top, or fails when its retries are used up'
@@ -148,6 +159,19 @@ function stopping({ run, forcedAt }: Facts, clocks: Clocks): Reasons {
     message: `${USED_UP}${inTime}${answers}${forcedText(forcedAt)}`,
     since: run.timedOutAt,
     until: forcedAt,
+    change: 'It ends by itself. A longer `timeout` in workflow.jsonc counts for runs of the version that has it.',
+  })
+  return { causes: [...troubles(silent, run), cause], runners: [] }
+}
+
+function overdue(run: store.Situation, overAt: Date, clocks: Clocks): Reasons {
+  const silent = silence(run, clocks, 'it fails with RUN_TIMED_OUT')
+  const cause = causeOf({
+    code: 'CANCELLING',
+    message:
+      `The time from its creation on was used up at ${timeText(overAt)}. It fails with RUN_TIMED_OUT once its agent ` +
+      'was heard or its lease is over, unless its agent tells that it had ended before that.',
+    since: overAt,
     change: 'It ends by itself. A longer `timeout` in workflow.jsonc counts for runs of the version that has it.',
   })
   return { causes: [...troubles(silent, run), cause], runners: [] }

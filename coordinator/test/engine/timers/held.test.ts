@@ -60,6 +60,8 @@ test('what ended when the time of a run was over is too late, also while nobody 
   await c.db`update timers set due_at = now() where run_id = ${id} and kind = 'wall-timeout'`
   lookNow(c)
   await isPutOff(id, 'wall-timeout')
+  const { why } = await c.call(ops.runs.why, { run: id })
+  assert.match(why.causes.map(({ message }) => message).join(' '), /was used up at .* fails with RUN_TIMED_OUT once/)
   await link.report(offer, 2, end(returned('too late')))
   const run = await runOf(c, id)
   assert.deepEqual([run.status, run.error?.code, run.attempt], ['failed', 'RUN_TIMED_OUT', 1])

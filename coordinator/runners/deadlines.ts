@@ -3,10 +3,11 @@ import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { type Author, record } from '../audit/record.ts'
 import { type CancelDeps, cancelForUs } from '../engine/commit/cancel.ts'
+import { type DoubtDeps, doubtfulAfterMs, isRunnerInDoubt } from '../engine/commit/in-doubt.ts'
 import { type IntakeDeps, liftOldCordons } from './intake.ts'
 import * as store from './store-intake.ts'
 
-type DeadlineDeps = CancelDeps & IntakeDeps & { log: Log }
+type DeadlineDeps = CancelDeps & IntakeDeps & DoubtDeps & { log: Log }
 
 /**
  * Ends what executes on runners whose drain was to be over by now, where whoever drained them wanted that, and our own
@@ -32,7 +33,8 @@ export async function watchDeadlines(deps: DeadlineDeps, signal: AbortSignal): P
  * cancelled once.
  */
 async function endDueDrains(deps: DeadlineDeps): Promise<void> {
-  for (const drain of await store.dueDrains(deps.db)) {
+  const isInDoubt = isRunnerInDoubt(deps.db, doubtfulAfterMs(deps))
+  for (const drain of await store.dueDrains(deps.db, isInDoubt)) {
     // One that fails must not keep the others from their end.
     await endDueDrain(deps, drain).catch((error: unknown) =>
       deps.log.warn('deadline.failed', { runnerId: drain.runnerId, error }),

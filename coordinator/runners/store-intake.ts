@@ -2,6 +2,7 @@ import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { IntakeState, OnDeadline } from '@windlass/shared/model/runner.ts'
 import type { Instance } from '@windlass/shared/wire/agent.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
+import type { Fragment } from '../db/newest.ts'
 
 /** As it is stored: that a drain is over is computed from what the runner still has. */
 export type StoredState = Exclude<IntakeState, 'drained'>
@@ -226,14 +227,21 @@ const executing = (sql: Sql) => sql`
   where p.runner_id = i.runner_id and p.accepted_at is not null and r.place is distinct from 'parked'
     and r.status not in ('cancelling', 'cancelled', 'completed', 'failed')`
 
-/** Drains whose time is up, and that are to end what executes: the first of each org, then the second of each. */
-export function dueDrains(db: Db): Promise<DueDrain[]> {
+/** An agent that comes and goes does not put the end of its drain off for longer. */
+const MOST_DOUBT = '3 minutes'
+
+/**
+ * Drains whose time is up, and that are to end what executes: the first of each org, then the second of each. While an
+ * agent was not heard, what it executes may have ended: `isInDoubt` says it of the runner `r`.
+ */
+export function dueDrains(db: Db, isInDoubt: Fragment): Promise<DueDrain[]> {
   return db<DueDrain[]>`
-    select i.runner_id, n.org_id, n.name, i.reason
+    select i.runner_id, r.org_id, r.name, i.reason
     from runner_intake i
-    join runners n on n.id = i.runner_id
+    join runners r on r.id = i.runner_id
     where i.deadline_at <= now() and i.state = 'draining' and i.on_deadline = 'cancel' and exists (${executing(db)})
-    order by row_number() over (partition by n.org_id order by i.runner_id), i.runner_id
+      and (not ${isInDoubt} or i.deadline_at < now() - ${MOST_DOUBT}::text::interval)
+    order by row_number() over (partition by r.org_id order by i.runner_id), i.runner_id
     limit 100`
 }
 

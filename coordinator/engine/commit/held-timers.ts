@@ -1,15 +1,13 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { type Db, isConnectionLoss } from '../../db/client.ts'
-import type { Grace, Interval } from './grace.ts'
+import type { Interval } from './grace.ts'
+import { type DoubtDeps, doubtfulAfterMs } from './in-doubt.ts'
 import * as store from '../store/held-timers.ts'
 import type { DueTimer, Upcoming } from '../store/timers.ts'
 
-export interface HoldDeps {
+export interface HoldDeps extends DoubtDeps {
   db: Db
   log: Log
-  grace: Pick<Grace, 'now'>
-  /** After so long an agent of which nothing has come is late. */
-  silentMs: () => number
 }
 
 /** When to look again whether an agent was heard. */
@@ -33,8 +31,7 @@ export async function holdBack(deps: HoldDeps, due: Upcoming[]): Promise<Upcomin
 async function withoutHeld(deps: HoldDeps, due: Upcoming[]): Promise<Upcoming[]> {
   const { db } = deps
   const grace = deps.grace.now()
-  // After an outage nothing counts that was heard before its end.
-  const doubt = { silentMs: Math.min(deps.silentMs(), grace?.sinceMs ?? Infinity), forMs: AGAIN_MS }
+  const doubt = { silentMs: doubtfulAfterMs(deps), forMs: AGAIN_MS }
   const walls = runsOf(due, 'wall-timeout')
   // Its process may have ended in time.
   const held = walls.length > 0 ? await store.holdWalls(db, walls, doubt) : []

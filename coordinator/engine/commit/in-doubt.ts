@@ -1,5 +1,6 @@
 import type { Sql } from '../../db/client.ts'
 import type { Fragment } from '../../db/newest.ts'
+import type { Grace } from './grace.ts'
 import { isInDoubt } from '../store/doubt.ts'
 
 /** For who reads runs: nobody knows whether this one goes on. */
@@ -11,3 +12,17 @@ export const isRunInDoubt = (sql: Sql, runId: Fragment, silentMs: number): Fragm
     where p.run_id = ${runId} and p.accepted_at is not null and ${isInDoubt(sql, silentMs)}
     offset 0
   )`
+
+/** The same of a runner, in the row `r`. */
+export const isRunnerInDoubt = isInDoubt
+
+/** After so long a silence an agent is in doubt. After an outage nothing counts that was heard before its end. */
+export function doubtfulAfterMs({ grace, silentMs }: DoubtDeps): number {
+  return Math.min(silentMs(), grace.now()?.sinceMs ?? Infinity)
+}
+
+export interface DoubtDeps {
+  grace: Pick<Grace, 'now'>
+  /** After so long an agent of which nothing has come is late. */
+  silentMs: () => number
+}

@@ -3,10 +3,12 @@ import { after, before, test } from 'node:test'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { OnDeadline } from '@windlass/shared/model/runner.ts'
+import { moment } from '@windlass/shared/test/_kit/until.ts'
 import { dueDrains } from '../../runners/store-intake.ts'
 import { anAgent, end, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { entriesOf } from '../_kit/audit.ts'
 import { anOrg, aCoordinatorOfItsOwn, aRun, asOwner, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { silence } from '../_kit/silence.ts'
 import { until } from '../_kit/until.ts'
 import { aParkedRun, call, open, question } from '../_kit/waiting.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -66,6 +68,20 @@ test('at the deadline what executes is cancelled, with all that it has called, o
   assert.deepEqual(more, [])
   assert.deepEqual([entry?.actor.kind, entry?.via], ['system', 'system'])
   assert.deepEqual(entry?.after, { cancelled: [...ids, parent.run].sort() })
+})
+
+test('what may have ended at an agent that is out of reach is not cancelled', async () => {
+  const { agent, link } = await aCrew('silent')
+  await aRun(c, { workflow: 'silent' })
+  const offer = await takeNext(agent, link)
+  await drain(agent, 'cancel')
+  await silence(c, agent)
+  await pass(agent)
+  // Of each coordinator one that began after that.
+  for (let looks = 0; looks < 4; looks++) await moment('sweep.done', ({ of }) => of === 'deadlines')
+  await link.report(offer, 2, end(returned('done')))
+  assert.equal((await runOf(c, offer.run)).status, 'completed')
+  assert.deepEqual(await deadlinesOf(agent), [])
 })
 
 test('a deadline leaves what executes where it is to be left, and what has not begun or only waits', async () => {
@@ -170,7 +186,7 @@ test('orgs take turns at deadlines that are due', async (t) => {
   }
   await asleep.db`update runner_intake set deadline_at = now()`
   const [one, two, three, other] = due
-  const drains = await dueDrains(asleep.db)
+  const drains = await dueDrains(asleep.db, asleep.db`false`)
   assert.deepEqual(
     drains.map(({ runnerId }) => runnerId),
     [one, other, two, three],

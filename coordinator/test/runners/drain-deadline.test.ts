@@ -9,7 +9,7 @@ import { anAgent, end, placementOf, returned, takeNext, type TestAgent } from '.
 import { entriesOf } from '../_kit/audit.ts'
 import { anOrg, aCoordinatorOfItsOwn, aRun, asOwner, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { silence } from '../_kit/silence.ts'
-import { until } from '../_kit/until.ts'
+import { until, untilPolled } from '../_kit/until.ts'
 import { aParkedRun, call, open, question } from '../_kit/waiting.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -117,11 +117,15 @@ test('a deadline that passed while no coordinator was there is acted upon by the
   const agent = await anAgent(asleep)
   agents.push(agent)
   await aRun(asleep, { workflow: 'any' })
-  const offer = await takeNext(agent, await agent.connect())
+  const link = await agent.connect()
+  const offer = await takeNext(agent, link)
   await asleep.call(ops.runners.drain, { runner: agent.id, deadlineMs: 1000, onDeadline: 'cancel' })
   await asleep.db`update runner_intake set deadline_at = now() where runner_id = ${agent.id}`
   await asleep.another({ SWEEP_MS: 50 })
-  await until('it to be cancelled', async () => (await runOf(asleep, offer.run)).status === 'cancelling')
+  await untilPolled('it to be cancelled', async () => {
+    await link.heartbeat(1, placementOf(offer))
+    return (await runOf(asleep, offer.run)).status === 'cancelling'
+  })
   await asleep.stop()
 })
 

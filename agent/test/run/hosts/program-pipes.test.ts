@@ -17,10 +17,15 @@ const hasProc = process.platform === 'linux' ? {} : { skip: 'without /proc nothi
 /** More than are made at a time. */
 const BURST = 70
 
+/** Those of the present test: pipes are made ahead, and their folder cannot be removed before they are closed. */
+const open: Awaited<ReturnType<typeof openProgramPipes>>[] = []
+
 function aFolder(t: TestContext): string {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-pipes-'))
-  // Pipes are made ahead by a process, which may be at it yet.
-  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  t.after(async () => {
+    await Promise.all(open.splice(0).map((pipes) => pipes.close()))
+    rmSync(folder, { recursive: true, force: true })
+  })
   return folder
 }
 
@@ -32,7 +37,7 @@ async function somePipes(t: TestContext, folder = path.join(aFolder(t), 'pipes')
     except,
     onFailure: (error) => void failures.push(error),
   })
-  t.after(() => pipes.close())
+  open.push(pipes)
   return { folder, pipes, failures }
 }
 

@@ -93,7 +93,7 @@ export class UpwardPace {
     this.#limitBytes = this.#limitBytes === Infinity ? LEAST_BYTES : Math.min(this.#limitBytes, limited(bytes))
   }
 
-  /** Who waits for room waits for an answer, so one is on its way then. */
+  /** A caller waits for room until an answer comes, so one has to be on its way then. */
   #pingWhenMuch(): void {
     if (!this.#ping && 2 * this.#underWay >= this.#limitBytes) this.#pingNow()
   }

@@ -10,7 +10,7 @@ interface Content {
   blob?: string
 }
 
-/** Is told how many milliseconds it has: after that its answer is no longer waited for. */
+/** An act is told how many milliseconds it has: after that its answer is no longer waited for. */
 export type Act<T> = (leftMs: number) => Promise<T>
 
 /** The messages of one request: however many there are, they take no more at a time than one would. */

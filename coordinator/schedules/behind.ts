@@ -23,8 +23,6 @@ export interface SchedulesBehind extends OrgLine<Waiting> {
   slowOrgs: SlowOrgs
   /** Of passes, whose ticks wait for each other. */
   patience: Patience
-  /** By `performance.now()`. */
-  openedAt: number
 }
 
 /** Of one org: they are decided when they have their turn, and one piece of them may wait for the locks of its org. */
@@ -38,7 +36,7 @@ export function openSchedulesBehind({ log, scheduleTimers }: { log: Log; schedul
   const onFree = () => scheduleTimers.expect(0)
   const of = 'schedules behind others'
   const line = createOrgLine<Waiting>({ log, of, most: AT_ONCE, mostItems: AT_ONCE, seats: openLimitedSeats(), onFree })
-  return { ...line, slowOrgs: createSlowOrgs(), patience: createPatience(), openedAt: performance.now() }
+  return { ...line, slowOrgs: createSlowOrgs(), patience: createPatience() }
 }
 
 interface BehindDeps {

@@ -8,19 +8,16 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Db } from '../db/client.ts'
 import type { Fragment } from '../db/newest.ts'
-import { isRunInDoubt } from '../engine/commit/in-doubt.ts'
-import { silentMs } from '../runners/settings.ts'
+import { type DoubtDeps, doubtfulAfterMs, isRunInDoubt } from '../engine/commit/in-doubt.ts'
 import { ENDED_AT_ONCE } from './end-runs.ts'
 import type { ScheduleRow } from './row.ts'
 import { MOST_HELD_MS } from './rules/held.ts'
 import { hold } from './store-settle.ts'
 import { type UnfinishedAsk, unfinishedAndInDoubt } from './store-unfinished.ts'
 
-export type HoldDeps = Parameters<typeof silentMs>[0] & {
+export interface HoldDeps extends DoubtDeps {
   db: Db
   log: Log
-  /** When this coordinator began to look, by `performance.now()`. */
-  schedulesBehind: { openedAt: number }
 }
 
 /** The unfinished runs by which ticks of these are decided. Those that wait are put off, and are not among `mine`. */
@@ -28,9 +25,8 @@ export async function withoutHeld(
   deps: HoldDeps,
   rows: readonly ScheduleRow[],
 ): Promise<{ mine: ScheduleRow[]; isAnyHeld: boolean; unfinished: ReadonlyMap<string, RunId[]> }> {
-  // At a start all agents have yet to come back, though some were heard a moment ago.
-  const silent = Math.min(silentMs(deps), performance.now() - deps.schedulesBehind.openedAt)
-  const isInDoubt = (runId: Fragment) => isRunInDoubt(deps.db, runId, silent)
+  const silentMs = doubtfulAfterMs(deps)
+  const isInDoubt = (runId: Fragment) => isRunInDoubt(deps.db, runId, silentMs)
   const { unfinished, inDoubt } = await unfinishedAndInDoubt(deps.db, rows.flatMap(unfinishedFor), isInDoubt)
   const held = rows.filter((row) => waitsFor(row, unfinished.get(row.id) ?? [], inDoubt))
   if (held.length === 0) return { mine: [...rows], isAnyHeld: false, unfinished }

@@ -236,13 +236,13 @@ test('time in which nobody looked is not counted as waiting', async () => {
   })
 })
 
-test('at a start nobody was heard, and ticks wait for whoever was there before', async () => {
+test('after a start and an outage nobody was heard, and ticks wait for whoever was there before', async () => {
   const is = await met({ overlap: 'skip' })
   await heard(is, 2)
   const rows = await findAll(c.deps.db, [is.schedule.id])
   const startedAgo = (seconds: number) => ({
     ...c.deps,
-    schedulesBehind: { openedAt: performance.now() - seconds * SECOND },
+    grace: { now: () => ({ gapAtMs: 0, sinceMs: seconds * SECOND, leftMs: SECOND }) },
   })
   const { mine, isAnyHeld } = await withoutHeld(startedAgo(1), rows)
   assert.deepEqual([mine, isAnyHeld], [[], true])

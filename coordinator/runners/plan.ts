@@ -44,11 +44,15 @@ function outcomeOf({ acceptedAt, place }: store.HeldRow): HeldRun['outcome'] {
   return place === 'parked' ? 'moves' : 'finishes'
 }
 
-/** One that has never waited began when it was accepted; of any other it is known only what it had computed before. */
+/**
+ * One that has never waited began when it was accepted; of any other it is known only what it had computed before. A
+ * time that has passed is held up: its agent is to be heard first.
+ */
 function latestEnd({ acceptedAt, now, activeMs, timeoutMs, graceMs, wallAt }: store.HeldRow): number {
   const from = activeMs === 0 && acceptedAt ? acceptedAt : now
   const ownTime = from.getTime() + Math.max(0, timeoutMs - activeMs)
-  return Math.round(Math.min(ownTime, wallAt?.getTime() ?? Infinity) + graceMs)
+  const endOfTime = Math.min(ownTime, wallAt?.getTime() ?? Infinity)
+  return Math.round(Math.max(endOfTime, now.getTime()) + graceMs)
 }
 
 function warnings(around: store.Surroundings, others: readonly store.Other[], held: readonly HeldRun[]): string[] {

@@ -49,6 +49,13 @@ test('a plan tells what becomes of everything that the runner has, and changes n
   const [moves, finishes, returns] = plan.live
   assert.deepEqual([moves?.latestEndAt, returns?.latestEndAt], [null, null])
   assert.equal(finishes!.latestEndAt! - finishes!.since!, 600_000 + 20_000)
+  const [{ now }] = await c.db<[{ now: Date }]>`
+    update placements
+    set accepted_at = now() - interval '1 hour'
+    where run_id = ${executing.run}
+    returning now() as now`
+  const held = (await planOf(crew.agent)).live.find(({ run }) => run === executing.run)
+  assert.ok(held!.latestEndAt! >= now.getTime() + 20_000)
   assert.deepEqual([plan.epoch, plan.othersTakeWork, plan.queuedRuns], [0, 0, 1])
   assert.deepEqual(plan.warnings, [
     'No other runner of the pool takes work: what moves, goes back or is queued waits until one does.',

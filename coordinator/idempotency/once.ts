@@ -41,6 +41,7 @@ export async function once<Id extends MadeId, T>(
 ): Promise<T> {
   if (!claim) return make()
   // Looked at before anything is checked: what was accepted once stays accepted, also when it would be refused by now.
+  // For that reason it is looked at again after a refusal, as the first request may have been accepted meanwhile.
   const found = await findKey(deps.db, claim)
   if (found) return first(same(claim, found) as Id)
   try {
@@ -49,8 +50,9 @@ export async function once<Id extends MadeId, T>(
       if (taken) throw new KeyTaken(taken)
     })
   } catch (error) {
-    if (!(error instanceof KeyTaken)) throw error
-    return first(same(claim, error.by) as Id)
+    const by = error instanceof KeyTaken ? error.by : error instanceof Fault && (await findKey(deps.db, claim))
+    if (!by) throw error
+    return first(same(claim, by) as Id)
   }
 }
 

@@ -2,8 +2,10 @@
 // test/runs, those of bulk jobs in test/bulk.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { newId } from '@windlass/shared/ids.ts'
+import { Fault } from '@windlass/shared/errors.ts'
+import { newId, type RunId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { claimOf, once, type TakeKey } from '../../idempotency/once.ts'
 import { entriesOf } from '../_kit/audit.ts'
 import { aCoordinatorOfItsOwn, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
@@ -184,6 +186,21 @@ for (const [name, begin] of Object.entries(ASKED))
     await c.call(ops.workflows.disable, { org: c.org, workflow: slug })
     assert.deepEqual(await sendKeyed(c, asked), { ...first, status: 200 })
   })
+
+test('a request that is refused when its twin has just been accepted has the answer of that one', async () => {
+  const { id: scope } = await aWorkflow(c)
+  const claim = await claimOf({ orgId: c.orgId, scope, key: 'k', request: {} })
+  const [madeId, first] = [newId('run'), (id: RunId) => Promise.resolve(id)]
+  const twin = { first, make: async (take?: TakeKey) => (await c.deps.db.begin((tx) => take!(tx, madeId)), madeId) }
+  const refused = async () => {
+    assert.equal(await once(c.deps, claim, twin), madeId)
+    throw new Fault('RUN_DELETED')
+  }
+  assert.equal(await once(c.deps, claim, { first, make: refused }), madeId)
+  const other = { ...claim, key: 'j' }
+  const make = () => Promise.reject(new Fault('RUN_DELETED'))
+  await assert.rejects(once(c.deps, other, { first, make }), { code: 'RUN_DELETED' })
+})
 
 test('the first run is answered as it is by now, also when the run that it retries was deleted', async () => {
   const { slug } = await aWorkflow(c)

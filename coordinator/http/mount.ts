@@ -143,7 +143,8 @@ async function answer({ mcp, surface }: Loaded, exchange: Exchange, { caller, ro
   const body = await readMessage(exchange, surface.mostBytes({ caller }), room)
   if (!body) return
   const messages = Array.isArray(body.value) ? body.value.length : 1
-  if (messages > MOST_MESSAGES) return sendError(exchange, TOO_MANY)
+  const most = mostMessages(deps.config)
+  if (messages > most) return sendError(exchange, tooMany(most))
   // A batch is as many requests as it has messages; the first is paid for.
   for (let n = 1; n < messages; n++) await take(exchange, caller)
   const turn = pipeline.mcpTurns.next(caller.orgId)
@@ -228,11 +229,17 @@ async function readMessage(exchange: Exchange, limit: number, room: Room): Promi
 
 /** All of them are answered together. */
 const MOST_MESSAGES = 100
-const TOO_MANY = {
-  code: -32_600,
-  message: `Invalid request: a batch has ${MOST_MESSAGES} messages at most.`,
-  data: { code: 'VALIDATION_FAILED' },
+
+/** One with more messages than its sender has requests in a minute would be refused at any time. */
+function mostMessages({ limitIdentityPerMin, limitOrgPerMin }: Config): number {
+  return Math.min(MOST_MESSAGES, limitIdentityPerMin || Infinity, limitOrgPerMin || Infinity)
 }
+
+const tooMany = (most: number) => ({
+  code: -32_600,
+  message: `Invalid request: a batch has ${most} messages at most.`,
+  data: { code: 'VALIDATION_FAILED' },
+})
 
 /** In the form of JSON-RPC, of which the request was to be one. */
 function sendError(exchange: Exchange, error: object): void {

@@ -41,19 +41,21 @@ test('answers tell what is left, those to a page of ours too', async () => {
   assert.equal(headers.get('access-control-allow-origin'), c.url)
 })
 
+const pings = (length: number) => Array.from({ length }, (_, id) => ({ ...PING, id }))
+
 test('a batch counts each of its messages', async () => {
   const base = await aBase()
-  assert.equal(
-    (
-      await post(
-        base,
-        Array.from({ length: LIMIT - 1 }, (_, id) => ({ ...PING, id })),
-      )
-    ).status,
-    200,
-  )
+  assert.equal((await post(base, pings(LIMIT - 1))).status, 200)
   assert.equal((await post(base, PING)).status, 200)
   assert.equal((await post(base, PING)).status, 429)
+})
+
+test('a batch that no window has room for is refused as such', async () => {
+  const base = await aBase()
+  const { status, body } = await post(base, pings(LIMIT + 1))
+  assert.deepEqual([status, body.error.code], [400, -32_600])
+  assert.match(body.error.message, new RegExp(`${LIMIT} messages at most`))
+  assert.equal((await post(base, pings(LIMIT - 1))).status, 200)
 })
 
 test('a tool call is one request, however often it looks', async () => {

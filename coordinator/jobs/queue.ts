@@ -4,8 +4,10 @@ import { unnest } from '../db/unnest.ts'
 /** The jobs that exist, and what each is given. */
 export interface Jobs {
   'runs:cancelDeadline': { orgId: string; runs: Deadline[] }
-  /** `upTo`: only those that were called by this entry of the journal or one before it, and what they have called. */
-  'runs:cancelDescendants': { runId: string; orgId: string; by: string; reason: string; upTo?: number }
+  /** What these runs of one org have called. */
+  'runs:cancelBelow': { orgId: string; parents: Parent[] }
+  /** The same for one run: versions before this one have left such jobs. */
+  'runs:cancelDescendants': Parent & { orgId: string }
   /** Runs of schedules of one org that end for others of them. */
   'schedules:endRuns': { orgId: string; ends: EndOfRuns[] }
   /** The same for one schedule: versions before this one have left such jobs. */
@@ -27,6 +29,16 @@ export interface Jobs {
 export interface Deadline {
   runId: string
   epoch: number
+}
+
+/** A run below which runs are cancelled. */
+export interface Parent {
+  runId: string
+  by: string
+  /** What the logs of the runs below it say. */
+  reason: string
+  /** Only those that were called by this entry of the journal or one before it, and what they have called. */
+  upTo?: number
 }
 
 /** Unfinished runs of a schedule, the newest first; the new run for which they end; and whether older ones remain. */

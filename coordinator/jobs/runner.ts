@@ -127,7 +127,11 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
 function tasks(deps: JobDeps): TaskList {
   return {
     'runs:cancelDeadline': (payload) => cancelDeadline(deps, payload as Jobs['runs:cancelDeadline']),
-    'runs:cancelDescendants': (payload) => cancelDescendants(deps, payload as Jobs['runs:cancelDescendants']),
+    'runs:cancelBelow': (payload) => cancelDescendants(deps, payload as Jobs['runs:cancelBelow']),
+    'runs:cancelDescendants': (payload) => {
+      const { orgId, ...parent } = payload as Jobs['runs:cancelDescendants']
+      return cancelDescendants(deps, { orgId, parents: [parent] })
+    },
     'runs:cancel': (payload) => cancelNamed(deps, payload as Jobs['runs:cancel']),
     'schedules:endRuns': (payload) => endRuns(deps, payload as Jobs['schedules:endRuns']),
     'runs:eraseDeleted': (payload) => eraseDeleted(deps, payload as Jobs['runs:eraseDeleted']),

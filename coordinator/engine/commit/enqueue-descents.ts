@@ -1,16 +1,25 @@
+import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
-import { enqueue, type Jobs } from '../../jobs/queue.ts'
+import { enqueue, type NewJob, type Parent } from '../../jobs/queue.ts'
 
-type Descent = Jobs['runs:cancelDescendants']
+/**
+ * One job for all of an org that are cancelled together: with one for each, the org's other jobs would stand behind
+ * thousands that find nothing, as most runs with entries have called nobody.
+ */
+export function enqueueDescents(
+  tx: Tx,
+  descents: readonly (Parent & { orgId: string })[],
+  inMs: number,
+): Promise<void> {
+  const jobs: NewJob<'runs:cancelBelow'>[] = []
+  for (const [orgId, own] of Map.groupBy(descents, (descent) => descent.orgId)) {
+    const parents = own.map(({ orgId: _, ...parent }) => parent)
+    jobs.push({ payload: { orgId, parents }, inMs, key: keyOf(parents) })
+  }
+  return enqueue(tx, 'runs:cancelBelow', jobs)
+}
 
-/** Jobs that cancel what runs have called. Those of one org are done one after the other: large trees take minutes. */
-export function enqueueDescents(tx: Tx, descents: readonly Descent[], inMs: number): Promise<void> {
-  return enqueue(
-    tx,
-    'runs:cancelDescendants',
-    descents.map((payload) => {
-      const { runId, upTo } = payload
-      return { payload, inMs, key: `cancel-descendants:${runId}:${upTo ?? 'all'}` }
-    }),
-  )
+/** The later job of a run alone replaces the earlier one; several together are a job of their own. */
+function keyOf([first, ...others]: readonly Parent[]): string {
+  return `cancel-below:${others.length > 0 ? randomUUID() : `${first!.runId}:${first!.upTo ?? 'all'}`}`
 }

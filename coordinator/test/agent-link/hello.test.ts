@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { newId } from '@windlass/shared/ids.ts'
+import { newId, type RunnerId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { OLDEST_PROTOCOL, PROTOCOL, PROTOCOL_NAME } from '@windlass/shared/wire/agent.ts'
 import { aRunningAgent, anAgent, end, line, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
@@ -193,4 +193,21 @@ test('every socket of many agents lives on after its upgrade', async () => {
     const { n, stale, cancel } = await link.heartbeat(i)
     assert.deepEqual([n, stale, cancel], [i, [], []])
   }
+})
+
+test('an agent waits for its turn, and one that has gone meanwhile changes nothing', async () => {
+  const { agent, link, offer } = await running()
+  const { greetings } = c.deps.sockets
+  const ends = await Promise.all(['one', 'two'].map((id) => greetings.take({ orgId: c.orgId, id: id as RunnerId })))
+  const gone = await agent.dial()
+  // By this hello the run would be lost.
+  gone.send(hello())
+  await link.closed()
+  const again = await agent.dial()
+  again.send(hello([[offer.run, offer.epoch]]))
+  await gone.closed()
+  assert.deepEqual([gone.unread(), again.unread()], [[], []])
+  for (const end of ends) end!(0)
+  const { resume, stale } = await again.next('welcome')
+  assert.deepEqual([resume, stale], [[{ run: offer.run, epoch: offer.epoch, seq: 1 }], []])
 })

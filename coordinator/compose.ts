@@ -19,6 +19,7 @@ import { commitClaims, MOST_CLAIMED } from './engine/commit/claims.ts'
 import { createTimers } from './engine/commit/clock.ts'
 import { createClockSetBack } from './engine/commit/clock-set-back.ts'
 import { openFloors } from './engine/commit/floors.ts'
+import { createBacklog } from './engine/commit/backlog.ts'
 import { createGrace } from './engine/commit/grace.ts'
 import { openLongEnds } from './engine/commit/long-ends.ts'
 import { openTimersBehind } from './engine/commit/timers-behind.ts'
@@ -171,6 +172,7 @@ function openServices(stores: Stores) {
     scheduleTimers,
     clockSetBack: createClockSetBack(log),
     grace: createGrace(config),
+    backlog: createBacklog(),
     silentMs: () => silentMs({ config, sockets }),
     schedulesBehind: openSchedulesBehind({ log, scheduleTimers }),
     retryWaits: createRetryWaits(log),

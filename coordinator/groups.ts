@@ -10,6 +10,7 @@ import { createSlowCommits } from './db/slow-commits.ts'
 import { type Acceptance, type Accepted, commitAcceptances } from './engine/commit/acceptances.ts'
 import { lookUpInTurns } from './engine/commit/call-lookups.ts'
 import { applyBatches, readBatch } from './engine/commit/apply.ts'
+import type { Backlog } from './engine/commit/backlog.ts'
 import { openEntries } from './engine/commit/entries.ts'
 import { giveUpOn, noteRefused } from './engine/commit/give-up.ts'
 import { type Beat, type Beaten, commitBeats } from './engine/commit/leases.ts'
@@ -64,6 +65,7 @@ const orgOf = ({ orgId }: { orgId: string }) => orgId
 type GroupNeeds = Needs<typeof readBatch | typeof applyBatches | typeof giveUpOn | typeof commitBeats> & {
   config: Config
   partitions: Partitions
+  backlog: Backlog
   lanes: Record<'triggers' | 'acceptances' | 'beats' | 'entries', Lanes>
 }
 
@@ -124,6 +126,7 @@ export function openGroups(deps: GroupNeeds): Groups {
     entries: openEntries({
       log,
       slow,
+      backlog: deps.backlog,
       patienceMs: PATIENCE_MS,
       read: (batch) => readBatch(reading, batch),
       commit: (batches) =>

@@ -5,6 +5,7 @@ import type { Entry } from '@windlass/shared/wire/agent.ts'
 import { isConnectionLoss } from '../../db/client.ts'
 import { groupCommit, type GroupCommit } from '../../db/group-commit.ts'
 import type { SlowCommits } from '../../db/slow-commits.ts'
+import type { Backlog } from './backlog.ts'
 import {
   type AgentBatch,
   type Applied,
@@ -18,6 +19,7 @@ import {
 interface EntryOptions {
   log: Log
   slow: SlowCommits
+  backlog: Pick<Backlog, 'track' | 'lost'>
   /** How long a lost database is waited for. */
   patienceMs: number
   read(batch: AgentBatch): Promise<ReadBatch>
@@ -36,7 +38,7 @@ const SPARE_AFTER_MS = 100
 
 /** The way of what agents report: read and judged run by run, then committed together. */
 export function openEntries(options: EntryOptions): GroupCommit<AgentBatch, Applied> {
-  const { log, slow, patienceMs } = options
+  const { log, slow, backlog, patienceMs } = options
   const group = groupCommit<ReadBatch, Applied>({
     name: 'entries',
     log,
@@ -47,12 +49,23 @@ export function openEntries(options: EntryOptions): GroupCommit<AgentBatch, Appl
     slow,
     weight: weightOf,
     orgOf: ({ orgId }) => orgId,
-    commit: (batches) => options.commit(batches),
+    commit: (batches) => noting(backlog, options.commit(batches)),
     onCommit: (batches, ms) => options.onCommit(entriesIn(batches), ms),
     giveUp: (batch, error) => options.giveUp(batch, error),
     onRefused: (batch, error) => options.onRefused(batch, error),
   })
-  return readBeforeCommit(options, group)
+  const entries = readBeforeCommit({ patienceMs, read: (batch) => noting(backlog, options.read(batch)) }, group)
+  return { ...entries, add: (batch) => backlog.track(entries.add(batch)) }
+}
+
+/** The same, and all that is under way is late where it fails since the database is away. */
+async function noting<T>(backlog: Pick<Backlog, 'lost'>, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (isConnectionLoss(error)) backlog.lost()
+    throw error
+  }
 }
 
 /**

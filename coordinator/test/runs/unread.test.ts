@@ -4,6 +4,7 @@ import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import type { AgentBatch, ReadBatch } from '../../engine/rules/batch.ts'
 import { createSlowCommits } from '../../db/slow-commits.ts'
+import { createBacklog } from '../../engine/commit/backlog.ts'
 import { openEntries } from '../../engine/commit/entries.ts'
 import { end, line, returned } from '../_kit/agent.ts'
 
@@ -22,6 +23,7 @@ test('a batch that could not be read without a database goes back to its agent, 
   const entries = openEntries({
     log: createLog({ process: 'test' }, 'error'),
     slow: createSlowCommits(),
+    backlog: createBacklog(),
     patienceMs: -1,
     read: () => Promise.reject(loss),
     commit: (batches: ReadBatch[]) => {

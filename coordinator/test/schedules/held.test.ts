@@ -17,6 +17,7 @@ import { until, untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 const SECOND = 1000
+const lost = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
 
 let c: TestCoordinator
 
@@ -247,4 +248,21 @@ test('after a start and an outage nobody was heard, and ticks wait for whoever w
   const { mine, isAnyHeld } = await withoutHeld(startedAgo(1), rows)
   assert.deepEqual([mine, isAnyHeld], [[], true])
   assert.equal((await withoutHeld(startedAgo(600), rows)).mine.length, 1)
+})
+
+test('a tick waits while the database has yet to take what agents told in its absence', async (t) => {
+  const is = await met({ overlap: 'cancel' })
+  await heard(is, 1)
+  const deps = { ...c.deps, grace: { now: () => undefined } }
+  const look = async () => withoutHeld(deps, await findAll(c.deps.db, [is.schedule.id]))
+  const { mock } = t.mock.method(c.deps.lanes.entries, 'run', () => Promise.reject(lost))
+  const isTriedAgain = moment('group.retried', ({ name }) => name === 'entries')
+  const { link, offer } = is.held
+  const reported = link.report(offer, 2, end(returned('done')))
+  await isTriedAgain
+  assert.deepEqual((await look()).mine, [])
+  mock.restore()
+  await reported
+  const { mine, unfinished } = await look()
+  assert.deepEqual([mine.length, unfinished.get(is.schedule.id) ?? []], [1, []])
 })

@@ -35,13 +35,16 @@ export function createFreshCache<K extends string, V>({
     }
   }
 
+  /** A read may take longer than its answer is fresh. */
+  const isOf = (key: K, found: Promise<V>) => entries.peek(key, { allowStale: true }) === found
+
   /** What was forgotten while it was read is not kept. */
   async function keep(key: K, found: Promise<V>): Promise<void> {
     try {
       const value = await found
-      if (mayBeOld && entries.peek(key) === found) last.set(key, { value })
+      if (mayBeOld && isOf(key, found)) last.set(key, { value })
     } catch {
-      if (entries.peek(key) === found) entries.delete(key)
+      if (isOf(key, found)) entries.delete(key)
     }
   }
 

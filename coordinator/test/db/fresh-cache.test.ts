@@ -6,7 +6,8 @@ import { createFreshCache } from '../../db/fresh-cache.ts'
 test('where reading fails as it is allowed to, the last answer serves on until it is forgotten', async () => {
   const away = new Error('away')
   const answers: (() => Promise<string>)[] = [
-    () => Promise.resolve('first'),
+    // For longer than it is fresh.
+    () => pause(20).then(() => 'first'),
     () => Promise.reject(away),
     () => Promise.reject(new Error('broken')),
     () => Promise.reject(away),

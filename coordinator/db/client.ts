@@ -43,8 +43,8 @@ export const PostgresError = postgres.PostgresError
 
 /**
  * bigint, numeric and count(*) arrive as strings: a number would lose digits. Cast with `::int`, or keep the string.
- * Poolers that refuse start parameters need
- * `ignore_startup_parameters = statement_timeout, lock_timeout, tcp_user_timeout, jit, …`.
+ * Settings of a session are said with its first statement, see postgres-patch.ts: poolers refuse start parameters that
+ * they do not know, or drop them.
  */
 export function openDatabase(options: DatabaseOptions): Database {
   const { url, max = 10, log, statementTimeoutMs = 30_000, connectTimeoutS = 10 } = options
@@ -63,33 +63,58 @@ export function openDatabase(options: DatabaseOptions): Database {
     backoff: () => 0.025 + Math.random() * 0.075,
     onnotice: (notice) => log.debug('database.notice', { notice: notice.message }),
     onclose: (connection) => log.debug('database.connection.closed', { connection }),
-    connection: {
-      application_name: 'windlass',
-      // One slow statement must not hold a connection, nor one lock a queue of callers, longer than anybody waits for an answer.
-      statement_timeout: statementTimeoutMs,
-      lock_timeout: 10_000,
-      // A coordinator that hangs inside a transaction, or whose host is gone, keeps its rows locked for everybody. Less
-      // than others wait for a lock, and far less than a lease.
-      idle_in_transaction_session_timeout: 8_000,
-      // The same while the server waits for it to take an answer, where no other limit holds. What is said once the
-      // connection is open stands in postgres-patch.ts: `transaction_timeout`, for one that stands still within a
-      // statement, and keepalives, for a host that is gone in that moment. It counts over TCP only;
-      // on the same machine the supervisor ends a coordinator that stands still.
-      tcp_user_timeout: 20_000,
-      // Our statements name rows by their keys. While the hot tables grow from nothing, or just after a restore, the planner
-      // has no statistics and reads them whole to hash them: a claim of 250 runs took 27 ms in place of 4.
-      // A plan for the arrays at hand is no better than the general one, and costs a millisecond each time.
-      plan_cache_mode: 'force_generic_plan',
-      enable_hashjoin: 'off',
-      enable_mergejoin: 'off',
-      enable_seqscan: 'off',
-      // Up to PostgreSQL 17 a node that is off and has no other way costs 10,000,000,000, for which the server compiles
-      // the statement each time: 0.8 s of a core for a trigger in place of 1.4 ms.
-      jit: 'off',
-    },
+    connection: { application_name: 'windlass' },
+    ...withSession(statementTimeoutMs),
   })
   return { url, db: sql, close: () => sql.end({ timeout: 5 }) }
 }
+
+/**
+ * An option of postgres-patch.ts: what a database or role may have otherwise, and poolers do not pass on. Times are in
+ * milliseconds. One that the server does not know is left out.
+ */
+function withSession(statementTimeoutMs: number): { session: Readonly<Record<string, string | number>> } {
+  const session = {
+    // One slow statement must not hold a connection, nor one lock a queue of callers, longer than anybody waits for an
+    // answer.
+    statement_timeout: statementTimeoutMs,
+    lock_timeout: 10_000,
+    // A coordinator that hangs inside a transaction, or whose host is gone, keeps its rows locked for everybody. Less
+    // than others wait for a lock, and far less than a lease.
+    idle_in_transaction_session_timeout: 8_000,
+    // A client that stands still between the parts of a statement keeps its locks: there the server runs neither the
+    // timeout of statements nor that of idle transactions. So a transaction lasts as long as two statements at their
+    // limit at most; those of migrations, which have no limit, as long as they like. From PostgreSQL 17 on.
+    transaction_timeout: 2 * statementTimeoutMs,
+    // The same while the server waits for it to take an answer, and for a host that is gone in that moment. It counts
+    // over TCP only; on the same machine the supervisor ends a coordinator that stands still.
+    tcp_user_timeout: 20_000,
+    tcp_keepalives_idle: 5,
+    tcp_keepalives_interval: 2,
+    tcp_keepalives_count: 3,
+    // Our statements name rows by their keys. While the hot tables grow from nothing, or just after a restore, the planner
+    // has no statistics and reads them whole to hash them: a claim of 250 runs took 27 ms in place of 4.
+    // A plan for the arrays at hand is no better than the general one, and costs a millisecond each time.
+    plan_cache_mode: 'force_generic_plan',
+    enable_hashjoin: 'off',
+    enable_mergejoin: 'off',
+    enable_seqscan: 'off',
+    // Up to PostgreSQL 17 a node that is off and has no other way costs 10,000,000,000, for which the server compiles
+    // the statement each time: 0.8 s of a core for a trigger in place of 1.4 ms.
+    jit: 'off',
+    // The driver reads these forms only: of `SQL, DMY` it takes the day for the month.
+    DateStyle: ISO_DATES,
+    IntervalStyle: 'postgres',
+    bytea_output: 'hex',
+    extra_float_digits: 1,
+    standard_conforming_strings: 'on',
+    default_transaction_isolation: 'read committed',
+    default_transaction_deferrable: 'off',
+  }
+  return { session }
+}
+
+const ISO_DATES = 'ISO, MDY'
 
 export interface PgPoolOptions {
   /** What it is for, as the server and the log see it. */
@@ -109,6 +134,7 @@ export function openPgPool(url: string, { name = 'jobs', max = 10, log, queryTim
     connectionTimeoutMillis: 10_000,
     ...(queryTimeoutMs !== undefined && { query_timeout: queryTimeoutMs }),
     keepAlive: true,
+    verify: (client, done) => client.query(`set DateStyle to '${ISO_DATES}'`, (error) => done(error ?? undefined)),
   })
   const onLoss = (error: Error) => log.warn('database.connection.lost', { pool: name, reason: error.message })
   // Without a listener Node ends the process: the pool speaks for idle clients, each client for itself while it is lent out.

@@ -25,13 +25,6 @@ interface Correction {
 /** What an answer may take on its way. */
 const SILENCE_MS = 2000
 
-/**
- * A client that stands still between the parts of a statement keeps its locks: there the server runs neither the
- * timeout of statements nor that of idle transactions. So a transaction lasts as long as two statements at their limit
- * at most; those of migrations, which have no limit, as long as they like.
- */
-const LONGEST_IN_STATEMENTS = 2
-
 const CORRECTIONS: Correction[] = [
   {
     file: 'connection.js',
@@ -78,23 +71,30 @@ const CORRECTIONS: Correction[] = [
   },
   {
     file: 'connection.js',
-    why: 'poolers refuse start parameters that they do not know: said with the first statement',
+    why: 'poolers refuse start parameters or drop them: settings are said with the first statement',
     find: `      where a.typcategory = 'A'`,
     put: `      where a.typcategory = 'A' and (
         select count(set_config(name, value, false))
-        from (values
-          ('transaction_timeout', '\${ ${LONGEST_IN_STATEMENTS} * (options.connection.statement_timeout || 0) }'),
-          ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '2'), ('tcp_keepalives_count', '3')
-        ) s (name, value)
+        from (values \${
+          Object.entries(options.session).map(([name, value]) =>
+            '(\\'' + name + '\\', \\'' + String(value).replaceAll('\\'', '\\'\\'') + '\\')').join(', ')
+        }) s (name, value)
         where current_setting(name, true) is not null
       ) >= 0`,
+  },
+  {
+    file: 'index.js',
+    why: 'the same; the address of the database may say otherwise',
+    find: `    types           : o.types || {},`,
+    put: `    session         : Object.fromEntries(Object.entries(o.session).map(([k, v]) => [k, query[k] || v])),
+    types           : o.types || {},`,
   },
   {
     file: 'connection.js',
     why: 'a server ends each statement by its own timeout; one that says nothing for longer than that is not there',
     find: `  function toBuffer(q) {`,
     put: `  function watch() {
-    const timeout = options.connection.statement_timeout
+    const timeout = +options.session.statement_timeout
     if (timeout && !silence)
       quiet = 0, silence = setInterval(look, 1000, timeout + ${SILENCE_MS}).unref()
   }

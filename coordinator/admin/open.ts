@@ -41,7 +41,8 @@ export async function openAdmin({ databaseUrl, user }: { databaseUrl: string; us
   return { db: database.db, operator, close: () => database.close() }
 }
 
-function databaseAt(url: string): Database {
+/** Throws CannotOpen for what is no address. Nothing is asked yet. */
+export function databaseAt(url: string): Database {
   if (/^postgres(ql)?:$/.test(URL.parse(url)?.protocol ?? ''))
     return openDatabase({ url, max: 2, log: createLog({ process: 'admin' }, 'error') })
   // Not repeated: there may be a password in it.
@@ -57,7 +58,7 @@ async function refuseMisfit(db: Db): Promise<void> {
   if (theirs.length === 0)
     throw new CannotOpen(
       'This database holds no Windlass yet.',
-      'start a coordinator on it once, which makes the tables',
+      '`windlass admin migrate`, or the start of a coordinator, makes its tables',
     )
   if (isOfPreview(theirs)) throw new CannotOpen(`${MADE_BY_PREVIEW}.`, 'name the database of this Windlass')
   if (theirs.length > ours.length)
@@ -71,11 +72,13 @@ async function refuseMisfit(db: Db): Promise<void> {
     isSame
       ? `The database is not migrated to this Windlass: it has ${theirs.length} of ${ours.length} migrations.`
       : 'The database was migrated by another Windlass than this one.',
-    'start a coordinator of this version on it once, which migrates it; or use the Windlass that it was made with',
+    isSame
+      ? '`windlass admin migrate`, or the start of a coordinator of this version, brings it up to date'
+      : 'use the Windlass that it was made with',
   )
 }
 
-function unreachable(error: unknown): CannotOpen {
+export function unreachable(error: unknown): CannotOpen {
   const why =
     error instanceof Error ? error.message || ('code' in error ? String(error.code) : error.name) : String(error)
   return new CannotOpen(

@@ -181,7 +181,7 @@ test('a database of another Windlass, or of none, is not touched', async () => {
       await db`delete from windlass_migrations where number = (select max(number) from windlass_migrations) returning *`
     assert.match(
       await refusal(),
-      /not migrated to this Windlass: it has \d+ of \d+ migrations.\nNext: start a coordinator/,
+      /not migrated to this Windlass: it has \d+ of \d+ migrations.\nNext: `windlass admin migrate`/,
     )
     await db`insert into windlass_migrations ${db([{ ...last, checksum: 'another' }])}`
     assert.match(await refusal(), /migrated by another Windlass/)
@@ -193,6 +193,12 @@ test('a database of another Windlass, or of none, is not touched', async () => {
   } finally {
     await database.close()
   }
+})
+
+test('a database that is up to date needs no migration', async () => {
+  const { code, stderr, stdout } = await admin(['migrate'])
+  assert.deepEqual([code, stdout], [0, ''])
+  assert.match(stderr, /was up to date/)
 })
 
 test('a second start keeps the session; one that soon ends is replaced and revoked', async () => {

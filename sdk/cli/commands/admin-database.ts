@@ -17,16 +17,27 @@ export async function withAdmin<T>(
   { url: given, example }: { url: string | undefined; example: string },
   work: (admin: Admin) => Promise<T>,
 ): Promise<T> {
-  const url = given ?? (process.env['WINDLASS_DATABASE_URL'] || undefined) ?? localDatabase()
-  // The database's driver is loaded by the commands that need it.
-  const { CannotOpen, openAdmin } = await import('@windlass/coordinator/admin/open.ts')
-  try {
-    const admin = await openAdmin({ databaseUrl: url, user: `${userName()}@${os.hostname()}` })
+  return withAddress({ url: given, example }, async (databaseUrl) => {
+    const { openAdmin } = await import('@windlass/coordinator/admin/open.ts')
+    const admin = await openAdmin({ databaseUrl, user: `${userName()}@${os.hostname()}` })
     try {
       return await work(admin)
     } finally {
       await admin.close()
     }
+  })
+}
+
+/** The same for what opens the database itself. */
+export async function withAddress<T>(
+  { url: given, example }: { url: string | undefined; example: string },
+  work: (databaseUrl: string) => Promise<T>,
+): Promise<T> {
+  const url = given ?? (process.env['WINDLASS_DATABASE_URL'] || undefined) ?? localDatabase()
+  // The database's driver is loaded by the commands that need it.
+  const { CannotOpen } = await import('@windlass/coordinator/admin/open.ts')
+  try {
+    return await work(url)
   } catch (error) {
     if (error instanceof CannotOpen) throw new Failure(error.message, error.next, EXIT[error.exit], 'UNAVAILABLE')
     throw error instanceof Fault ? failureOf(error, example) : error

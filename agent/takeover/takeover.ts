@@ -63,7 +63,8 @@ class RecordedPrograms implements Takeover {
       const now = program.whereabouts()
       const mark = now && markOf(now.pid)
       if (!now || !mark) return drop()
-      if (last && (last.countedMs === null) === (now.countedMs === null)) return
+      // A wait may begin and end between two looks. What it had computed before was told with it.
+      if (last && last.turns === now.turns && (last.countedMs === null) === (now.countedMs === null)) return
       follow()
       if (this.#keep(agentRun, { now, mark, isFirst: last === undefined })) last = now
     }
@@ -94,7 +95,7 @@ class RecordedPrograms implements Takeover {
   }
 
   #write({ offer, secretBytes }: AgentRun, at: Whereabouts, mark: ProcessMark): void {
-    const { pid: _, countedMs, ...rest } = at
+    const { pid: _, turns: __, countedMs, ...rest } = at
     const computesFromMs = countedMs === null ? null : sinceBootMs() - countedMs
     if (this.#recorded.size === 0) this.#tellLease()
     // Its process has been told these, and nobody needs them any more.

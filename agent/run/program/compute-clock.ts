@@ -6,8 +6,10 @@ export interface ComputeClock {
   go(): void
   /** Milliseconds since it last began to count, 0 while it stands still. */
   counted(): number
-  /** What was left of the timeout when it last began to count, or came to stand still. */
+  /** What was left of the timeout when it last began to count, also in an earlier agent, or came to stand still. */
   leftMs(): number
+  /** How often it has begun to count. */
+  turns(): number
   /** The timeout is of no interest any more. */
   disarm(): void
 }
@@ -42,6 +44,7 @@ export function createComputeClock(timeoutMs: number, onTimeout: () => void, opt
   const { countedMs: countedBefore = 0, time = OF_MACHINE } = options
   let leftMs = timeoutMs
   let countsFrom: number | undefined
+  let turns = 0
   let isDisarmed = false
   let stopTimer = () => {}
 
@@ -61,10 +64,12 @@ export function createComputeClock(timeoutMs: number, onTimeout: () => void, opt
     go() {
       if (countsFrom !== undefined) return
       countsFrom = time.now()
+      turns += 1
       if (!isDisarmed) stopTimer = time.later(Math.max(leftMs, 0), onTimeout)
     },
     counted,
-    leftMs: () => leftMs,
+    leftMs: () => (countsFrom === undefined ? leftMs : leftMs + before),
+    turns: () => turns,
     disarm() {
       isDisarmed = true
       stopTimer()

@@ -98,6 +98,8 @@ export interface Whereabouts {
   /** What it has computed since it last began to; null while it does not. What was left then of its time. */
   countedMs: number | null
   leftMs: number
+  /** How often it has begun to compute. */
+  turns: number
 }
 
 /** Told after what it speaks of was given out. */

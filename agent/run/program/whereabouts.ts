@@ -15,6 +15,6 @@ export function whereaboutsOf(
   const { pid, marker, workspace, enclosure, rawPipes } = host
   const { uid, folder, key, effective, limits } = enclosure
   if (effective.level !== 'process' || rawPipes === undefined) return undefined
-  const times = { countedMs: isParked ? null : clock.counted(), leftMs: clock.leftMs() }
+  const times = { countedMs: isParked ? null : clock.counted(), leftMs: clock.leftMs(), turns: clock.turns() }
   return { pid, marker, workspace, uid, cgroup: folder, rawPipes, key, effective, limits, ...times }
 }

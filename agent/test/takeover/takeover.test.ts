@@ -3,7 +3,7 @@ import test from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import type { AgentRun } from '../../run/agent-run.ts'
 import type { RunningProgram } from '../../run/program/program.ts'
-import type { Records } from '../../takeover/records.ts'
+import type { ProgramRecord, Records } from '../../takeover/records.ts'
 import { createTakeover } from '../../takeover/takeover.ts'
 import { aLog } from '../_kit/an-agent.ts'
 
@@ -11,7 +11,7 @@ const LEASE = { fromMs: 1, fenceMs: 2 }
 
 /** A takeover over a disk that takes something, or nothing. */
 function aTakeover(isFull: () => boolean) {
-  const written: { secretBytes?: number | undefined }[] = []
+  const written: Pick<ProgramRecord, 'secretBytes' | 'leftMs'>[] = []
   const write = () => {
     if (isFull()) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
   }
@@ -36,10 +36,14 @@ function aTakeover(isFull: () => boolean) {
   const spool = { mark: () => undefined }
   const takeover = createTakeover({ records, processes, spool, log: logged.log, lease: LEASE, found: [] })
   const done = Promise.withResolvers<void>()
-  const at = { pid: process.pid, marker: 'm.1', workspace: '/nowhere', countedMs: 5, leftMs: 10 }
-  const program = { whereabouts: () => at, follow: () => undefined, done: done.promise } as unknown as RunningProgram
+  const at = { pid: process.pid, marker: 'm.1', workspace: '/nowhere', countedMs: 5, leftMs: 10, turns: 1 }
+  const program = {
+    whereabouts: () => ({ ...at }),
+    follow: () => undefined,
+    done: done.promise,
+  } as unknown as RunningProgram
   const agentRun = { offer: { run: newId('run'), epoch: 1, journal: {} }, secretBytes: 12 } as unknown as AgentRun
-  return { takeover, agentRun, program, spared, written, end: done.resolve }
+  return { takeover, agentRun, program, at, spared, written, end: done.resolve }
 }
 
 test('on a full disk a program is not kept, and nothing breaks', async () => {
@@ -67,6 +71,20 @@ test('the next agent knows how many bytes of secrets a program was given', () =>
   assert.deepEqual(
     written.map(({ secretBytes }) => secretBytes),
     [12],
+  )
+  end()
+})
+
+test('a program that has waited between two looks is written anew', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const { takeover, agentRun, program, at, written, end } = aTakeover(() => false)
+  takeover.watch(agentRun, program, true)
+  t.mock.timers.tick(1000)
+  Object.assign(at, { countedMs: 1, leftMs: 6, turns: 2 })
+  t.mock.timers.tick(1000)
+  assert.deepEqual(
+    written.map(({ leftMs }) => leftMs),
+    [10, 6],
   )
   end()
 })

@@ -116,18 +116,3 @@ function cyrb53(text: string, seed: number): number {
   low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909)
   return 4294967296 * (2097151 & low) + (high >>> 0)
 }
-
-/** How alike two texts of arguments are: the number of words and numbers that they share. */
-export function likeness(one: string, other: string): number {
-  const counts = new Map<string, number>()
-  for (const [term] of one.matchAll(TERM)) counts.set(term, (counts.get(term) ?? 0) + 1)
-  let shared = 0
-  for (const [term] of other.matchAll(TERM)) {
-    const left = counts.get(term) ?? 0
-    if (left > 0) shared += 1
-    counts.set(term, left - 1)
-  }
-  return shared
-}
-
-const TERM = /[\p{L}\p{N}_.-]+/gu

@@ -1,6 +1,7 @@
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Call } from './call.ts'
-import { isHidden, isNamed, isSameCall, keyOf, likeness, pathOf } from './identity.ts'
+import { isHidden, isSameCall, keyOf, pathOf } from './identity.ts'
+import { type Alike, createLikeness } from './likeness.ts'
 
 type StepKey = Pick<JournalRecord, 'parent' | 'name' | 'occurrence'>
 
@@ -14,7 +15,7 @@ interface Records {
   /** The entry that is the same call. */
   match(call: Call): JournalRecord | undefined
   /** Among the calls the one that is most like an entry of the same kind and name. */
-  nearest(calls: readonly Call[]): { call: Call; record: JournalRecord } | undefined
+  nearest(calls: readonly Call[]): Alike | undefined
   issue(record: JournalRecord): void
   /** The result to be given next, in the order in which the program was given them. */
   next(): JournalRecord | undefined
@@ -36,6 +37,7 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
   }
   const covered = new Set<number>()
   const results = entries.filter((record) => record.delivered !== null).sort((a, b) => a.delivered! - b.delivered!)
+  const nearest = createLikeness(({ n }) => unissued.has(n))
   let given = 0
 
   /** A step that has its result is not executed: what was called inside of it is not called again. */
@@ -72,18 +74,7 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
       if (record && isFree(record)) return record
       return hidden.find((each) => isFree(each) && isSameCall(each, call))
     },
-    nearest: (calls) => {
-      let best: { call: Call; record: JournalRecord; score: number } | undefined
-      for (const call of calls) {
-        for (const record of unissued.values()) {
-          if (record.kind !== call.kind || record.parent !== call.parent || !isNamed(record, call.name)) continue
-          const score = likeness(call.args, record.args)
-          if (!best || score > best.score || (score === best.score && record.position < best.record.position))
-            best = { call, record, score }
-        }
-      }
-      return best
-    },
+    nearest: (calls) => nearest(calls, [...unissued.values()]),
     issue: (record) => {
       unissued.delete(record.n)
       if (record.kind === 'step' && record.state !== 'open') cover(record)

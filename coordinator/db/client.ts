@@ -82,6 +82,8 @@ function withSession(statementTimeoutMs: number): { session: Readonly<Record<str
     // A coordinator that hangs inside a transaction, or whose host is gone, keeps its rows locked for everybody. Less
     // than others wait for a lock, and far less than a lease.
     idle_in_transaction_session_timeout: 8_000,
+    // One that listens is idle for hours.
+    idle_session_timeout: 0,
     // A client that stands still between the parts of a statement keeps its locks: there the server runs neither the
     // timeout of statements nor that of idle transactions. So a transaction lasts as long as two statements at their
     // limit at most; those of migrations, which have no limit, as long as they like. From PostgreSQL 17 on.
@@ -108,13 +110,20 @@ function withSession(statementTimeoutMs: number): { session: Readonly<Record<str
     bytea_output: 'hex',
     extra_float_digits: 1,
     standard_conforming_strings: 'on',
-    default_transaction_isolation: 'read committed',
+    default_transaction_isolation: ISOLATION,
     default_transaction_deferrable: 'off',
   }
   return { session }
 }
 
 const ISO_DATES = 'ISO, MDY'
+const ISOLATION = 'read committed'
+
+/** Of those that speak `pg`. */
+const OF_PG_SESSIONS = `
+  set DateStyle to '${ISO_DATES}';
+  set default_transaction_isolation to '${ISOLATION}';
+  set idle_session_timeout to 0`
 
 export interface PgPoolOptions {
   /** What it is for, as the server and the log see it. */
@@ -134,7 +143,7 @@ export function openPgPool(url: string, { name = 'jobs', max = 10, log, queryTim
     connectionTimeoutMillis: 10_000,
     ...(queryTimeoutMs !== undefined && { query_timeout: queryTimeoutMs }),
     keepAlive: true,
-    verify: (client, done) => client.query(`set DateStyle to '${ISO_DATES}'`, (error) => done(error ?? undefined)),
+    verify: (client, done) => client.query(OF_PG_SESSIONS, (error) => done(error ?? undefined)),
   })
   const onLoss = (error: Error) => log.warn('database.connection.lost', { pool: name, reason: error.message })
   // Without a listener Node ends the process: the pool speaks for idle clients, each client for itself while it is lent out.

@@ -104,7 +104,7 @@ async function missing(sql: Sql, wanted: readonly Partition[]): Promise<Partitio
     select name
     from unnest(${wanted.map(({ name }) => name)}::text[]) as name
     where not exists (
-      select from pg_class c where c.relname = name and c.relnamespace = current_schema()::regnamespace
+      select from pg_class c where c.relname = name and c.relnamespace = quote_ident(current_schema())::regnamespace
     )`
   const names = new Set(rows.map(({ name }) => name))
   return wanted.filter(({ name }) => names.has(name))

@@ -27,7 +27,8 @@ export async function renewStatistics(db: Db): Promise<string[]> {
   const rows = await db<{ name: string }[]>`
     select c.relname as name
     from pg_class c
-    where c.relname = any(${TABLES}) and c.relnamespace = current_schema()::regnamespace and c.reltuples >= 0
+    where c.relname = any(${TABLES}) and c.reltuples >= 0
+    and c.relnamespace = quote_ident(current_schema())::regnamespace
     and pg_stat_get_live_tuples(c.oid) > greatest(${MANY}, ${TIMES} * c.reltuples)`
   // Another coordinator, or autovacuum, may be at it: then it need not be waited for.
   for (const { name } of rows) await db`analyze (skip_locked) ${db(name)}`

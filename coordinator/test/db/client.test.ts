@@ -62,7 +62,11 @@ test('a session has its settings, whatever those of the database are', async (t)
            current_setting('statement_timeout') as timeout`
   const bytes = Buffer.from([0, 255])
   assert.deepEqual({ ...row }, { at, bytes, sum: 0.1 + 0.2, jit: 'off', isolation: 'read committed', timeout: '30s' })
-  assert.deepEqual((await jobs.query('select $1::timestamptz as at', [at])).rows, [{ at }])
+  const ofJobs = await jobs.query<object>(
+    `select $1::timestamptz as at, current_setting('transaction_isolation') as isolation`,
+    [at],
+  )
+  assert.deepEqual(ofJobs.rows, [{ at, isolation: 'read committed' }])
 })
 
 test('settings are no start parameters, which poolers refuse', async (t) => {

@@ -8,8 +8,8 @@ export interface Alike {
 }
 
 /**
- * Each call is compared with each entry once. With more pairs than these, 1 s of a processor, they are taken in their order:
- * whoever makes a thousand calls of one name with new arguments each time makes them in one loop.
+ * Each call is compared with each entry once. With more pairs than these, 1 s of a processor, they are taken in their
+ * order: whoever makes a thousand calls of one name with new arguments each time makes them in one loop.
  */
 const MOST_PAIRS = 1_000_000
 

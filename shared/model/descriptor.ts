@@ -287,6 +287,7 @@ function resolveNotification({ on, email, webhook }: z.output<typeof Notificatio
 }
 
 function resolveBudget({ tokens, usd, onBreach }: z.output<typeof Budget>) {
-  // Rounded up, so that a tiny budget never becomes none.
-  return { tokens: tokens ?? null, costMicros: usd === undefined ? null : Math.ceil(usd * 1_000_000), onBreach }
+  // Rounded up, so that a tiny budget never becomes none; but not where 4.03 dollars are 4030000.0000000005 micros.
+  const micros = (dollars: number) => Math.max(1, Math.ceil(Number((dollars * 1_000_000).toFixed(3))))
+  return { tokens: tokens ?? null, costMicros: usd === undefined ? null : micros(usd), onBreach }
 }

@@ -172,7 +172,10 @@ export const Run = z
     startedAt: At.nullable(),
     finishedAt: At.nullable(),
     deletedAt: At.nullable().meta({ description: 'When its input, output, error, tags and events were deleted.' }),
-    computeMs: z.int().meta({ description: 'Milliseconds of execution, over all attempts.' }),
+    computeMs: z.int().meta({
+      description:
+        'Milliseconds of execution, over all attempts. What an attempt that was lost with its agent had executed since it last waited is not known, and not in it.',
+    }),
     tokens: z.object({ input: z.int(), output: z.int(), cachedInput: z.int(), reasoning: z.int() }),
     costMicros: z.int().meta({ description: 'Metered cost in micro-dollars.' }),
     budget: RunBudget.nullable().meta({ description: 'What its descriptor lets one run use. Null: no bound.' }),

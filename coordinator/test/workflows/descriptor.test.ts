@@ -84,6 +84,12 @@ test('every key of the contract is taken', () => {
   assert.deepEqual(descriptor.budget, { tokens: 1000, costMicros: 1_250_000, onBreach: 'cancel' })
 })
 
+test('a budget in dollars is what was written, and a tiny one is not none', () => {
+  const microsOf = (usd: number) =>
+    readDescriptor(JSON.stringify({ slug: 'a', name: 'A', budget: { usd } })).budget?.costMicros
+  assert.deepEqual([4.03, 0.29, 1e-12].map(microsOf), [4_030_000, 290_000, 1])
+})
+
 test('short forms are written out', () => {
   const descriptor = readDescriptor('{ "slug": "a", "concurrency": 4, "retries": { "error": 2 } }')
   assert.deepEqual(descriptor.concurrency, { limit: 4, key: null })

@@ -56,6 +56,8 @@ export interface Situation {
   refusedSince: Date | null
   /** Of the runner that has it: its last poll or heartbeat. */
   lastHeardAt: Date | null
+  /** What its machine was last found not to be ready for; null: no runner has it. */
+  unready: Unready[] | null
   entersAt: Date | null
   /** It waits until then as its agent could not prepare it: only that says a reason when it enters the queue later. */
   isPutOff: boolean
@@ -117,7 +119,7 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
            ) else l.lease_expires_at end as lease_expires_at,
            l.lengthened_ms::float8 as lengthened_ms, l.lengthened_at,
            l.refused_since,
-           greatest(n.last_poll_at, n.last_heartbeat_at) as last_heard_at,
+           greatest(n.last_poll_at, n.last_heartbeat_at) as last_heard_at, n.unready,
            e.due_at as enters_at, e.holds,
            (select t.due_at from timers t where t.run_id = r.id and t.kind = 'queue-timeout') as queue_timeout_at,
            (

@@ -13,8 +13,9 @@ import type { Versions } from '../workflows/targets.ts'
 import { queueCauses, type QueueFacts } from './why-queue.ts'
 import { lossesOf } from './store-losses.ts'
 import * as store from './store-why.ts'
+import { executing } from './why-executing.ts'
 import { waitCause, waitsSummary } from './why-waits.ts'
-import { causeOf, lengthening, refusal, silence, timeText } from './why-texts.ts'
+import { causeOf, refusal, silence, timeText } from './why-texts.ts'
 
 type Clocks = Parameters<typeof silence>[1]
 
@@ -123,7 +124,7 @@ function movingCause(facts: Facts): Cause {
   const { run } = facts
   if (run.status === 'pending') return starting(run)
   if (run.status === 'cancelling') return cancelling(facts)
-  if (run.status === 'running') return executing(run)
+  if (run.status === 'running') return executing(run, sinceOf(run))
   return finished(run)
 }
 
@@ -175,16 +176,6 @@ function overdue(run: store.Situation, overAt: Date, clocks: Clocks): Reasons {
     change: 'It ends by itself. A longer `timeout` in workflow.jsonc counts for runs of the version that has it.',
   })
   return { causes: [...troubles(silent, run), cause], runners: [] }
-}
-
-function executing(run: store.Situation): Cause {
-  const heard = run.lastHeardAt === null ? '' : ` Its runner was last heard of at ${timeText(run.lastHeardAt)}.`
-  return causeOf({
-    code: 'EXECUTING',
-    message: `Its program executes on the runner ${run.runner}, attempt ${run.attempt}.${heard}${lengthening(run)}`,
-    since: sinceOf(run),
-    change: `The program itself; \`windlass runs logs -f ${run.id}\` shows what it does, \`windlass runs cancel ${run.id}\` ends it.`,
-  })
 }
 
 const forcedText = (forcedAt: Date | null) =>

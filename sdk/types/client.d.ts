@@ -1776,10 +1776,7 @@ export interface Run {
   finishedAt: number | null
   /** When its input, output, error, tags and events were deleted. */
   deletedAt: number | null
-  /**
-   * Milliseconds of execution, over all attempts. What an attempt that was lost with its agent had executed since
-   * it last waited is not known, and not in it.
-   */
+  /** Milliseconds of execution, over all attempts. A lost one lacks what it had executed since it last waited. */
   computeMs: number
   tokens: {
     input: number

@@ -174,7 +174,7 @@ export const Run = z
     deletedAt: At.nullable().meta({ description: 'When its input, output, error, tags and events were deleted.' }),
     computeMs: z.int().meta({
       description:
-        'Milliseconds of execution, over all attempts. What an attempt that was lost with its agent had executed since it last waited is not known, and not in it.',
+        'Milliseconds of execution, over all attempts. A lost one lacks what it had executed since it last waited.',
     }),
     tokens: z.object({ input: z.int(), output: z.int(), cachedInput: z.int(), reasoning: z.int() }),
     costMicros: z.int().meta({ description: 'Metered cost in micro-dollars.' }),

@@ -8,27 +8,42 @@ export interface Alike {
 }
 
 /**
- * Each call is compared with each entry once. With more pairs than these, 1 s of a processor, they are taken in their
- * order: whoever makes a thousand calls of one name with new arguments each time makes them in one loop.
+ * So many pairs are compared, 1 s of a processor. Calls beyond that take the entries that are left in their order:
+ * whoever makes a thousand calls of one name with new arguments each time makes them in one loop.
  */
 const MOST_PAIRS = 1_000_000
 
-/** Finds, time and again, the two that are most alike, while calls come and entries go. */
-export function createLikeness(isFree: (record: JournalRecord) => boolean) {
+/**
+ * Finds, time and again, the two that are most alike, while calls come and entries go. Each pair is compared once.
+ * `entries`: in the order of their positions.
+ */
+export function createLikeness(entries: readonly JournalRecord[], isFree: (record: JournalRecord) => boolean) {
   const termsOf = remembered(({ args }: { args: string }) => countTerms(args))
   const ranked = new WeakMap<Call, Ranked>()
+  const unscored = new Map<string, Scored[]>()
+  let pairs = 0
 
-  function rank(call: Call, entries: readonly JournalRecord[], isMany: boolean): Ranked {
+  const namedLike = (call: Call) =>
+    entries.filter((entry) => entry.kind === call.kind && entry.parent === call.parent && isNamed(entry, call.name))
+
+  function rank(call: Call): Ranked {
     const known = ranked.get(call)
     if (known) return known
-    const named = entries.filter(
-      (entry) => entry.kind === call.kind && entry.parent === call.parent && isNamed(entry, call.name),
-    )
-    const scored = named.map((record) => ({ record, score: isMany ? 0 : shared(termsOf(call), termsOf(record)) }))
-    // Sorting keeps the order of positions among those with one score.
-    const own = { left: scored.sort((a, b) => b.score - a.score), next: 0 }
+    const own = { left: candidates(call), next: 0 }
     ranked.set(call, own)
     return own
+  }
+
+  function candidates(call: Call): Scored[] {
+    const key = `${call.kind}\n${call.parent}\n${call.name}`
+    const inOrder = unscored.get(key) ?? namedLike(call).map((record) => ({ record, score: 0 }))
+    unscored.set(key, inOrder)
+    const free = inOrder.filter(({ record }) => isFree(record))
+    pairs += free.length
+    if (pairs > MOST_PAIRS) return inOrder
+    const scored = free.map(({ record }) => ({ record, score: shared(termsOf(call), termsOf(record)) }))
+    // Sorting keeps the order of positions among those with one score.
+    return scored.sort((a, b) => b.score - a.score)
   }
 
   function bestOf(own: Ranked): Scored | undefined {
@@ -36,12 +51,10 @@ export function createLikeness(isFree: (record: JournalRecord) => boolean) {
     return own.left[own.next]
   }
 
-  /** `entries`: in the order of their positions. */
-  return function nearest(calls: readonly Call[], entries: readonly JournalRecord[]): Alike | undefined {
-    const isMany = calls.length * entries.length > MOST_PAIRS
+  return function nearest(calls: readonly Call[]): Alike | undefined {
     let best: (Alike & { score: number }) | undefined
     for (const call of calls) {
-      const own = bestOf(rank(call, entries, isMany))
+      const own = bestOf(rank(call))
       if (own && (!best || isBefore(own, best))) best = { call, ...own }
     }
     return best

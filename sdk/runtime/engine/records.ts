@@ -37,7 +37,7 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
   }
   const covered = new Set<number>()
   const results = entries.filter((record) => record.delivered !== null).sort((a, b) => a.delivered! - b.delivered!)
-  const nearest = createLikeness(({ n }) => unissued.has(n))
+  const nearest = createLikeness(entries, ({ n }) => unissued.has(n))
   let given = 0
 
   /** A step that has its result is not executed: what was called inside of it is not called again. */
@@ -74,7 +74,7 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
       if (record && isFree(record)) return record
       return hidden.find((each) => isFree(each) && isSameCall(each, call))
     },
-    nearest: (calls) => nearest(calls, [...unissued.values()]),
+    nearest,
     issue: (record) => {
       unissued.delete(record.n)
       if (record.kind === 'step' && record.state !== 'open') cover(record)

@@ -13,13 +13,9 @@ const anEntry = (n: number, args: string, more: object = {}) =>
 function bound(calls: readonly Call[], entries: readonly JournalRecord[]): Map<Call, number> {
   const got = new Map<Call, number>()
   const taken = new Set<number>()
-  const nearest = createLikeness(({ n }) => !taken.has(n))
+  const nearest = createLikeness(entries, ({ n }) => !taken.has(n))
   for (;;) {
-    const left = calls.filter((call) => !got.has(call))
-    const found = nearest(
-      left,
-      entries.filter(({ n }) => !taken.has(n)),
-    )
+    const found = nearest(calls.filter((call) => !got.has(call)))
     if (!found) return got
     got.set(found.call, found.record.n)
     taken.add(found.record.n)
@@ -62,4 +58,15 @@ test('a thousand and more calls with other arguments find their entries', () => 
       entries.map(({ n }) => n),
     )
   }
+})
+
+test('what is called otherwise does not keep calls from being compared', () => {
+  const others = Array.from({ length: 20_000 }, (_, i) => anEntry(i + 101, '', { kind: 'step', name: 'work' }))
+  const entries = Array.from({ length: 60 }, (_, i) => anEntry(i + 1, `order ${59 - i} at 1000`))
+  const calls = Array.from({ length: 60 }, (_, i) => aCall(`order ${i} at 2000`))
+  const got = bound(calls, [...entries, ...others])
+  assert.deepEqual(
+    calls.map((call) => got.get(call)),
+    calls.map((_, i) => 60 - i),
+  )
 })

@@ -71,6 +71,23 @@ test('what a turn of the job leaves is done by the next one', async () => {
   await untilPolled('the job is gone', async () => (await jobsOf(first!)).length === 0)
 })
 
+test('one below which nothing can be cancelled does not keep the others', async (t) => {
+  const pairs = await parents(3)
+  const [first] = pairs.keys()
+  const left = [...pairs.keys()].map((runId) => ({ runId, by: 'somebody', reason: 'enough' }))
+  const isBroken = (sql: TemplateStringsArray, ...values: unknown[]) =>
+    sql.join('').includes('with recursive below') && values.includes(first)
+  const broken = new Proxy(c.deps.db, {
+    apply: (db, of, args: Parameters<typeof isBroken>) =>
+      isBroken(...args) ? Promise.reject(new Error('it is broken')) : Reflect.apply(db, of, args),
+  })
+  const log = Object.assign(() => {}, c.deps.log, { warn: t.mock.fn() })
+  await cancelDescendants({ ...c.deps, log, db: broken }, { orgId: c.orgId, parents: left })
+  assert.equal(log.warn.mock.callCount(), 1)
+  for (const child of pairs.values())
+    await untilPolled('it is cancelled', async () => (await statusOf(child)) === 'cancelled')
+})
+
 test('jobs of versions before this one, for one run each, are done', async () => {
   const pairs = await parents(1)
   const [[runId, child]] = [...pairs] as [[string, string]]

@@ -84,6 +84,13 @@ const CORRECTIONS: Correction[] = [
   },
   {
     file: 'index.js',
+    why: 'the same, of those that listen',
+    find: `      fetch_types: false,
+      onclose() {`,
+    put: `      onclose() {`,
+  },
+  {
+    file: 'index.js',
     why: 'the same; the address of the database may say otherwise',
     find: `    types           : o.types || {},`,
     put: `    session         : Object.fromEntries(Object.entries(o.session).map(([k, v]) => [k, query[k] || v])),

@@ -151,12 +151,14 @@ type Stores = Awaited<ReturnType<typeof openStores>>
 /** What lives in this process: connections, those who wait, child processes. */
 function openServices(stores: Stores) {
   const { config, log, db, lanes, restoredHold } = stores
+  const startedAt = performance.now()
   const metrics = createMetrics()
   const sockets = createSockets(log)
   const bell = createBell(db, log)
-  const timers = createTimers(log)
+  const backlog = createBacklog()
+  const timers = createTimers(log, 'timers', backlog)
   /** When schedules are looked at next. */
-  const scheduleTimers = createTimers(log, 'schedules')
+  const scheduleTimers = createTimers(log, 'schedules', backlog)
   const floors = openFloors({ db, log })
   return {
     metrics,
@@ -172,8 +174,9 @@ function openServices(stores: Stores) {
     scheduleTimers,
     clockSetBack: createClockSetBack(log),
     grace: createGrace(config),
-    backlog: createBacklog(),
-    silentMs: () => silentMs({ config, sockets }),
+    backlog,
+    // At a start all agents have yet to come back, though some were heard a moment ago.
+    silentMs: () => Math.min(silentMs({ config, sockets }), performance.now() - startedAt),
     schedulesBehind: openSchedulesBehind({ log, scheduleTimers }),
     retryWaits: createRetryWaits(log),
     polls: createPolls(db, log),

@@ -14,7 +14,7 @@ export async function migrateDatabase(databaseUrl: string): Promise<string[]> {
     return applied
   } catch (error) {
     if (isConnectionLoss(error) || !(error instanceof Error)) throw unreachable(error)
-    throw new CannotOpen(error.message, '--database-url names another one')
+    throw new CannotOpen(error.message, 'mend what is said, then call it again; --database-url names another database')
   } finally {
     await database.close()
   }

@@ -1,21 +1,29 @@
 /**
  * What agents have told and the database, which was away, has yet to take. Until then nobody knows how their runs are:
- * their heartbeats may be taken sooner than an end that they told before.
+ * their heartbeats may be taken sooner than an end that they told before. What others have taken is not known here, so
+ * a moment after a loss counts as well.
  */
 export interface Backlog {
   /** Is one of those that are under way, until it settles. */
   track<T>(work: Promise<T>): Promise<T>
-  /** The database was lost under all that is under way. */
+  /** The database was lost, under all that is under way and all that comes until it works again. */
   lost(): void
+  works(): void
   isThere(): boolean
 }
 
-export function createBacklog(): Backlog {
+/** Entries are tried again after 0.5 s at most. */
+const BEHIND_MS = 2000
+
+export function createBacklog(clock = (): number => performance.now()): Backlog {
+  let lostAt = -Infinity
+  let isLost = false
   const underWay = new Set<Promise<unknown>>()
   const late = new Set<Promise<unknown>>()
   return {
     track(work) {
       underWay.add(work)
+      if (isLost) late.add(work)
       const settled = () => {
         underWay.delete(work)
         late.delete(work)
@@ -24,8 +32,11 @@ export function createBacklog(): Backlog {
       return work
     },
     lost() {
+      lostAt = clock()
+      isLost = true
       for (const work of underWay) late.add(work)
     },
-    isThere: () => late.size > 0,
+    works: () => void (isLost = false),
+    isThere: () => late.size > 0 || clock() < lostAt + BEHIND_MS,
   }
 }

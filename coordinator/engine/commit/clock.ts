@@ -1,6 +1,8 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
+import { isConnectionLoss } from '../../db/client.ts'
+import type { Backlog } from './backlog.ts'
 
 /** Knows when to look at the timers next. */
 export interface Timers {
@@ -14,7 +16,7 @@ export interface Timers {
 const LOOK_AGAIN_MS = 2000
 const AFTER_FAILURE_MS = 500
 
-export function createTimers(log: Log, of: 'timers' | 'schedules' = 'timers'): Timers {
+export function createTimers(log: Log, of: 'timers' | 'schedules', backlog: Pick<Backlog, 'lost'>): Timers {
   let nextAt = 0
   let awake: (() => void) | undefined
 
@@ -28,6 +30,8 @@ export function createTimers(log: Log, of: 'timers' | 'schedules' = 'timers'): T
         if (nextMs !== null) expect(nextMs)
         probe('timers.fired', { of, nextMs })
       } catch (error) {
+        // What is due by then is not decided before what agents have told.
+        if (isConnectionLoss(error)) backlog.lost()
         log.warn('timers.failed', { of, error })
         nextAt = performance.now() + AFTER_FAILURE_MS
       }

@@ -19,7 +19,7 @@ import {
 interface EntryOptions {
   log: Log
   slow: SlowCommits
-  backlog: Pick<Backlog, 'track' | 'lost'>
+  backlog: Omit<Backlog, 'isThere'>
   /** How long a lost database is waited for. */
   patienceMs: number
   read(batch: AgentBatch): Promise<ReadBatch>
@@ -58,10 +58,12 @@ export function openEntries(options: EntryOptions): GroupCommit<AgentBatch, Appl
   return { ...entries, add: (batch) => backlog.track(entries.add(batch)) }
 }
 
-/** The same, and all that is under way is late where it fails since the database is away. */
-async function noting<T>(backlog: Pick<Backlog, 'lost'>, work: Promise<T>): Promise<T> {
+/** The same, and notes whether the database is away. */
+async function noting<T>(backlog: Pick<Backlog, 'lost' | 'works'>, work: Promise<T>): Promise<T> {
   try {
-    return await work
+    const done = await work
+    backlog.works()
+    return done
   } catch (error) {
     if (isConnectionLoss(error)) backlog.lost()
     throw error

@@ -35,20 +35,22 @@ async function withoutHeld(deps: HoldDeps, due: Upcoming[]): Promise<Upcoming[]>
   const walls = runsOf(due, 'wall-timeout')
   // Its process may have ended in time.
   const held = walls.length > 0 ? await store.holdWalls(db, walls, doubt) : []
-  if (grace) held.push(...(await holdInGrace(db, due, grace, doubt)))
+  // A child may have ended in an outage.
+  const waking = grace || deps.backlog.isThere() ? runsOf(due, 'sleep', 'input') : []
+  const asleep = waking.length > 0 ? await store.holdWakes(db, waking, doubt) : []
+  held.push(...asleep)
+  if (grace) held.push(...(await holdInGrace(db, due, grace, asleep)))
   const keys = new Set(held.map(keyOf))
   return keys.size === 0 ? due : due.filter((timer) => !keys.has(keyOf(timer)))
 }
 
-/** Nobody could claim a run in the outage or answer a question, and a child may have ended in it. */
-async function holdInGrace(db: Db, due: Upcoming[], grace: Interval, doubt: store.Doubt): Promise<DueTimer[]> {
+/** Nobody could claim a run in the outage or answer a question. */
+async function holdInGrace(db: Db, due: Upcoming[], grace: Interval, asleep: readonly DueTimer[]): Promise<DueTimer[]> {
   const since = { gapAtMs: grace.gapAtMs, forMs: grace.leftMs }
-  const held: DueTimer[] = []
-  const [queued, waking, asking] = [runsOf(due, 'queue-timeout'), runsOf(due, 'sleep', 'input'), runsOf(due, 'input')]
-  if (queued.length > 0) held.push(...(await store.holdQueues(db, queued, since)))
-  if (waking.length > 0) held.push(...(await store.holdWakes(db, waking, doubt)))
-  const others = asking.filter((runId) => !held.some((timer) => timer.runId === runId))
-  if (others.length > 0) held.push(...(await store.holdQuestions(db, others, since)))
+  const queued = runsOf(due, 'queue-timeout')
+  const held = queued.length > 0 ? await store.holdQueues(db, queued, since) : []
+  const asking = runsOf(due, 'input').filter((runId) => !asleep.some((timer) => timer.runId === runId))
+  if (asking.length > 0) held.push(...(await store.holdQuestions(db, asking, since)))
   return held
 }
 

@@ -263,6 +263,9 @@ test('a tick waits while the database has yet to take what agents told in its ab
   assert.deepEqual((await look()).mine, [])
   mock.restore()
   await reported
-  const { mine, unfinished } = await look()
-  assert.deepEqual([mine.length, unfinished.get(is.schedule.id) ?? []], [1, []])
+  const { unfinished } = await untilPolled('the tick is decided', async () => {
+    const looked = await look()
+    return looked.mine.length === 1 && looked
+  })
+  assert.deepEqual(unfinished.get(is.schedule.id) ?? [], [])
 })

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import type { CancelMessage } from '@windlass/shared/wire/program.ts'
 import { aHost, ops, type Host } from './host-process.ts'
 
@@ -25,7 +27,8 @@ async function keep(host: Host, name: string): Promise<void> {
 
 /** Without a word about its end. */
 async function leaves(host: Host): Promise<void> {
-  assert.equal(await host.exited, 'SIGKILL')
+  const deadline = delay(DEADLINE_MS, 'it stays', { ref: false })
+  assert.equal(await Promise.race([host.exited, deadline]), 'SIGKILL')
   const names = host.seen.map(({ name }) => name)
   assert.ok(!names.includes('returned') && !names.includes('threw'), names.join())
 }
@@ -75,6 +78,19 @@ test('of a step that fails after it neither the journal nor the program hears', 
   host.send(wake(2))
   await leaves(host)
   assert.deepEqual(closed(host), [])
+})
+
+test('a program that waits for such a step does not park, as nobody would execute that meanwhile', async (t) => {
+  const host = await aHost(
+    t,
+    `const fails = step('fails', async () => { await sleep('1h'); throw new Error('no') })
+     await Promise.all([fails, sleep('2h')])`,
+  )
+  host.start()
+  await host.next('park')
+  host.send(HANDOVER)
+  host.send(wake(2))
+  await leaves(host)
 })
 
 test('a step that ends early for the signal undoes nothing', async (t) => {

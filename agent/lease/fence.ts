@@ -24,7 +24,7 @@ export interface FenceNeeds {
 export function fence(deps: FenceNeeds): void {
   deps.sleeps.look()
   const fenceMs = fenceOf(deps)
-  const late = deps.agentRuns.all().filter((agentRun) => !agentRun.fate && silenceMs(deps, agentRun) > fenceMs)
+  const late = deps.agentRuns.all().filter((agentRun) => agentRun.isHeld && silenceMs(deps, agentRun) > fenceMs)
   tellReaper(deps, fenceMs)
   if (late.length === 0) return
   deps.log.error('runs.fenced', { runs: late.map((agentRun) => agentRun.offer.run), fenceMs })
@@ -37,7 +37,7 @@ const graceMs = (fenceMs: number) => Math.min(5000, fenceMs / 10)
 /** For the case that we stand still from here on. By the latest lease: the others end a heartbeat earlier at most. */
 function tellReaper(deps: FenceNeeds, fenceMs: number): void {
   if (deps.agentRuns.size === 0) return deps.processes.fenceAt(undefined)
-  const held = deps.agentRuns.all().filter((agentRun) => agentRun.isAnswered && !agentRun.fate)
+  const held = deps.agentRuns.all().filter((agentRun) => agentRun.isAnswered && agentRun.isHeld)
   if (held.length === 0) return
   const leftMs = fenceMs - Math.min(...held.map((agentRun) => silenceMs(deps, agentRun)))
   if (leftMs > 0) deps.processes.fenceAt(sinceBootMs() + leftMs + graceMs(fenceMs))

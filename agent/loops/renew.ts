@@ -14,7 +14,7 @@ export async function renewLoop(
   while (!signal.aborted) {
     await pause(LOOK_MS, signal)
     const now = performance.now()
-    const due = deps.agentRuns.all().filter((agentRun) => now - agentRun.tokenAt > RENEW_AFTER_MS && !agentRun.fate)
+    const due = deps.agentRuns.all().filter((agentRun) => now - agentRun.tokenAt > RENEW_AFTER_MS && agentRun.isHeld)
     if (due.length > 0) deps.link.send({ t: 'renew', runs: due.map(({ offer }) => [offer.run, offer.epoch] as const) })
   }
 }

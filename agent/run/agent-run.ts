@@ -36,6 +36,8 @@ export class AgentRun {
   #answer: (verdict: Verdict) => void = () => {}
   #program: RunningProgram | undefined
   #isRenewed = false
+  /** How long it may take to stop, once it is to be handed over. */
+  #mostMs = Infinity
   /** Positions in the spool of entries of the journal that are not committed yet, and how many are. */
   #uncommitted: number[] = []
   #committed = 0
@@ -81,17 +83,23 @@ export class AgentRun {
     if (this.cancelled) return
     this.cancelled = order
     this.#controller.abort()
-    this.#program?.cancel(order)
+    this.#program?.cancel({ ...order, graceMs: Math.min(order.graceMs, this.#mostMs) })
   }
 
-  /** It is to stop by itself within its grace, and goes to another agent. */
+  /** Its program may go on: it needs its lease and its token. */
+  get isHeld(): boolean {
+    return this.fate === undefined || (this.fate === 'shutdown' && this.#program !== undefined)
+  }
+
+  /** It is to come to its end within its grace, else it goes to another agent. */
   handOver(mostMs: number): void {
     if (this.fate) return
     this.fate = 'shutdown'
+    this.#mostMs = mostMs
     this.#controller.abort()
     this.#fated.abort()
     const graceMs = Math.min(this.offer.graceMs, mostMs)
-    if (this.#program) this.#program.cancel({ why: 'cancelled', reason: SHUTDOWN, graceMs })
+    if (this.#program) this.#program.cancel({ why: 'handover', reason: SHUTDOWN, graceMs })
     else this.answer('unknown')
   }
 

@@ -152,7 +152,7 @@ async function goOn(
   let committed = mark.journal
   const onJournal = (count: number) => agentRun.restore((committed += count))
   const known = { events: knownEvents, onJournal }
-  const taken: TakenBack = { host, mark, known, heard: report.heard, countedMs }
+  const taken: TakenBack = { host, mark, known, heard: report.heard, handsOver: report.handsOver, countedMs }
   const program = deps.processes.run(start, reportTo(deps, agentRun), taken)
   agentRun.attach(program)
   if (mark.isParked) deps.parking.parked(agentRun, mark.seq)

@@ -3,6 +3,7 @@ import { didYouMean } from '@windlass/shared/did-you-mean.ts'
 
 /** What a program can import by name; the runtime of the agent provides it. A test holds this against the package. */
 export const SDK_EXPORTS = [
+  'AgentStoppedError',
   'CallRefusedError',
   'CancelledError',
   'InputTimedOutError',

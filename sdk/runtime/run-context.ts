@@ -43,8 +43,10 @@ export interface RunContext {
    */
   readonly trigger: RunTrigger
   /**
-   * Aborts when the run is cancelled or has run out of time; what is left then is the grace period (10 s unless the
-   * descriptor says otherwise). Hand it to whatever takes a signal: `fetch(url, { signal: context.signal })`.
+   * Aborts when the run is cancelled or has run out of time, and when its agent is being stopped, so that the run goes
+   * on elsewhere; `signal.reason` says which: a `CancelledError`, `TimedOutError` or `AgentStoppedError`. What is left
+   * then is the grace period (10 s unless the descriptor says otherwise). Hand it to whatever takes a signal:
+   * `fetch(url, { signal: context.signal })`. A step that ends early for it must throw, as what it returns is kept.
    */
   readonly signal: AbortSignal
 }

@@ -68,8 +68,10 @@ export interface RunContext {
    */
   readonly trigger: RunTrigger
   /**
-   * Aborts when the run is cancelled or has run out of time; what is left then is the grace period (10 s unless the
-   * descriptor says otherwise). Hand it to whatever takes a signal: `fetch(url, { signal: context.signal })`.
+   * Aborts when the run is cancelled or has run out of time, and when its agent is being stopped, so that the run goes
+   * on elsewhere; `signal.reason` says which: a `CancelledError`, `TimedOutError` or `AgentStoppedError`. What is left
+   * then is the grace period (10 s unless the descriptor says otherwise). Hand it to whatever takes a signal:
+   * `fetch(url, { signal: context.signal })`. A step that ends early for it must throw, as what it returns is kept.
    */
   readonly signal: AbortSignal
 }
@@ -327,6 +329,32 @@ export type SleepTime =
  * }
  */
 export declare function step<T>(name: string, fn: () => T): Promise<Awaited<T>>
+
+/**
+ * Why `context.signal` aborted: the agent is being stopped, and the run goes on elsewhere. Nobody has cancelled it, so
+ * nothing is to be undone. Work that is given the signal may end here; the next attempt begins it again.
+ *
+ * Steps that succeed until then are kept. A step that fails is executed again by the next attempt, and the program is
+ * not told of it. Once a program has looked at `context.signal`, what it does after the abort may come of that: its
+ * further calls are made by the next attempt only, and so is what `run` returns.
+ *
+ * @example
+ * import { context, AgentStoppedError } from 'windlass'
+ *
+ * export async function run() {
+ *   try {
+ *     await fetch('https://example.com/slow', { method: 'POST', signal: context.signal })
+ *   } catch (error) {
+ *     if (context.signal.reason instanceof AgentStoppedError) throw error
+ *     await fetch('https://example.com/undo', { method: 'POST' })
+ *   }
+ * }
+ */
+export declare class AgentStoppedError extends Error {
+  readonly name = 'AgentStoppedError'
+  readonly code = 'AGENT_STOPPED'
+  static [Symbol.hasInstance](value: unknown): boolean
+}
 /**
  * Why `context.signal` aborted: somebody cancelled the run. It is `context.signal.reason`, and what `fetch` and others
  * that were given the signal reject with.

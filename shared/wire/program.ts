@@ -59,7 +59,11 @@ export interface StartMessage {
 
 export interface CancelMessage {
   t: 'cancel'
-  why: 'cancelled' | 'timed-out'
+  /**
+   * `handover`: the agent is being stopped, and the run goes on elsewhere. Only to a program whose runtime knows it: an
+   * older one would take it for a cancel.
+   */
+  why: 'cancelled' | 'timed-out' | 'handover'
   reason: string
   graceMs: number
 }
@@ -97,6 +101,8 @@ export interface RejoinReport {
   heard: number
   /** What it was given: the agent that gave it is gone, and the next one hides the secrets among it. */
   variables: Record<string, string>
+  /** It knows what a handover is; left out by an older runtime. */
+  handsOver?: boolean
 }
 
 /**

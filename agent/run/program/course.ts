@@ -53,7 +53,8 @@ const HANDLERS: { readonly [T in CourseEvent['t']]: (course: Course, event: Of<T
     return [{ ...next, isForced: true }, [...actions, 'kill']]
   },
   asked(course, { message }) {
-    if (course.stop || course.outcome) return [course, NOTHING]
+    const isCancel = course.stop?.why === 'handover' && message.why !== 'handover'
+    if (course.outcome || (course.stop && !isCancel)) return [course, NOTHING]
     return [{ ...course, stop: { why: message.why } }, ['disarm', { ask: message }]]
   },
   // Its process may wait in the kernel for something that comes only when all of its processes are ended.
@@ -83,6 +84,11 @@ export function step(course: Course, event: CourseEvent): Step {
 /** It was asked to stop by itself, by a person or for its time. */
 export function isAsked({ stop }: Course): boolean {
   return stop?.why === 'cancelled' || stop?.why === 'timed-out'
+}
+
+/** It may park, be woken and be given up: at most it is asked to come to an end, and goes on elsewhere otherwise. */
+export function mayWait({ stop, outcome }: Course): boolean {
+  return !outcome && (!stop || stop.why === 'handover')
 }
 
 /** Neither has it come to an end, nor does anybody make one. */

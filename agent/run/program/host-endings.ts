@@ -1,5 +1,6 @@
 import type { RunErrorCode } from '@windlass/shared/errors.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
+import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import type { Enclosure } from '../../isolation/enclosure.ts'
 import type { Exit } from '../../os/process.ts'
 
@@ -31,7 +32,7 @@ export function workspaceFull(limitMb: number): Ending {
 }
 
 /** Why the agent has made an end of it. */
-export type Stop = { why: 'cancelled' | 'timed-out' } | { why: 'lost' | 'evicted'; reason: string }
+export type Stop = { why: 'cancelled' | 'timed-out' | 'handover' } | { why: 'lost' | 'evicted'; reason: string }
 
 interface Facts {
   stop: Stop | undefined
@@ -51,12 +52,15 @@ export function endingOf(exit: Exit, { stop, outcome, isForced, timeoutMs, ...fa
   if (stop?.why === 'evicted') return outcome ?? { how: 'evicted', reason: stop.reason }
   if (stop?.why === 'timed-out') return { how: 'timed-out', timeoutMs }
   if (stop?.why === 'cancelled') return { how: 'cancelled', forced: isForced }
+  // What it has thrown may come of the stop.
+  if (stop?.why === 'handover') return outcome?.how === 'returned' ? outcome : HANDED_OVER
   if (outcome) return outcome
   if ('failed' in exit)
     return notStarted(facts.hasStarted, `the program's process could not be started: ${exit.failed}`)
   return facts.wasTaken ? { how: 'lost', reason: ENDED_UNSEEN } : endedBySystem(exit, facts.enclosure)
 }
 
+const HANDED_OVER: Ending = { how: 'lost', reason: LOST_REASONS.shutdown }
 const ENDED_UNSEEN = 'its process ended, and how is not known: another agent had started it'
 
 /** Nothing of it has begun as long as there was no process at all. */

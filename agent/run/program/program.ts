@@ -51,7 +51,7 @@ export interface ProgramStart {
 }
 
 export interface RunningProgram {
-  /** Asks the program to stop, and makes it after the grace. Repeated calls change nothing. */
+  /** Asks the program to stop, and makes it after the grace. Only a cancel after a handover is said once more. */
   cancel(order: StopOrder): void
   /** Ends it now, without asking and without a report. */
   kill(reason: 'fenced' | 'shutdown'): void
@@ -115,10 +115,13 @@ export interface TakenBack {
   heard: number
   /** What it had computed since it last began to. */
   countedMs: number
+  /** Its runtime knows what a handover is. */
+  handsOver?: boolean | undefined
 }
 
 export interface StopOrder {
-  why: 'cancelled' | 'timed-out'
+  /** `handover`: the run goes on elsewhere. It may be cancelled after that. */
+  why: 'cancelled' | 'timed-out' | 'handover'
   reason: string
   graceMs?: number
 }

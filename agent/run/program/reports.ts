@@ -85,9 +85,10 @@ export function parkIn(frame: Frame): ParkReport {
 }
 
 export function rejoinIn(frame: Frame): RejoinReport {
-  const { first, next, heard, variables }: Partial<RejoinReport> = parsePayload(parseable(frame))
+  const { first, next, heard, variables, handsOver }: Partial<RejoinReport> = parsePayload(parseable(frame))
   const areCounts = [first, next, heard].every((count) => Number.isSafeInteger(count))
-  if (areCounts && areTexts(variables)) return { first, next, heard, variables } as RejoinReport
+  const known = { first, next, heard, variables, handsOver: handsOver === true }
+  if (areCounts && areTexts(variables)) return known as RejoinReport
   throw new BrokenFrame('a rejoin that does not say where it stands')
 }
 

@@ -5,7 +5,7 @@ import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Exit } from '../../os/process.ts'
 import type { HostProcess } from '../hosts/host-process.ts'
 import { createComputeClock, type ComputeClock, TIMEOUT_GRACE_MS } from './compute-clock.ts'
-import { goesOn, isAsked, type Course } from './course.ts'
+import { goesOn, isAsked, mayWait, type Course } from './course.ts'
 import { bytesOf, endedByBrokenLine, type Frame } from './frames.ts'
 import { endingOf, neverBegan, notStarted, workspaceFull } from './host-endings.ts'
 import { isLeftClean, putToEnd, type Leaving } from './leaving.ts'
@@ -15,7 +15,7 @@ import type { NoteMark, ProgramStart, RunningProgram, RunContext } from './progr
 import type { StopOrder, TakenBack, Whereabouts, Workplace } from './program.ts'
 import { idleIn, mismatchIn, parkIn, thrownIn } from './reports.ts'
 import { createPhase, type Phase } from './phase.ts'
-import { framesOf, startMessage, whatOutputNeeds } from './start-message.ts'
+import { framesOf, startMessage, stopMessage, whatOutputNeeds } from './start-message.ts'
 import { Steering } from './steering.ts'
 import { whereaboutsOf } from './whereabouts.ts'
 
@@ -176,7 +176,7 @@ class Program implements RunningProgram {
   /** One that was asked to stop is not left alone any more. */
   #onPark(frame: Frame, at: number): ProgramEvent[] {
     const report = parkIn(frame)
-    if (!goesOn(this.#course)) return []
+    if (!mayWait(this.#course)) return []
     const events = this.#phase.park(report, at)
     if (events.length > 0) this.#context.parked()
     return events
@@ -238,7 +238,7 @@ class Program implements RunningProgram {
   }
 
   cancel({ why, reason, graceMs = this.#start.graceMs }: StopOrder): void {
-    this.#steering.step({ t: 'asked', message: { why, reason, graceMs } })
+    this.#steering.step({ t: 'asked', message: stopMessage({ why, reason, graceMs }, this.#taken) })
   }
 
   kill(reason: string): void {
@@ -248,7 +248,7 @@ class Program implements RunningProgram {
   }
 
   evict(reason: string): void {
-    if (goesOn(this.#course)) this.#abandon('evicted', reason)
+    if (mayWait(this.#course)) this.#abandon('evicted', reason)
   }
 
   renewToken(token: string): void {
@@ -260,7 +260,7 @@ class Program implements RunningProgram {
   }
 
   wake(completions: readonly Completion[]): void {
-    if (!goesOn(this.#course)) return
+    if (!mayWait(this.#course)) return
     this.#marking.add(this.#phase.resume(Date.now()))
     this.#phase.given(completions)
     this.#steering.tell({ t: 'wake', completions: [...completions] })

@@ -2,7 +2,7 @@ import { AROUND_EVENT_BYTES, EVENT_DATA_BYTES } from '@windlass/shared/model/eve
 import type { StartMessage } from '@windlass/shared/wire/program.ts'
 import { OF_RUN } from './frame-limits.ts'
 import type { MostBytes } from './frames.ts'
-import type { ProgramStart } from './program.ts'
+import type { ProgramStart, StopOrder, TakenBack } from './program.ts'
 
 const OUTPUT_BYTES = 1024 * 1024
 /** What stands around it goes off the 64 KiB that a coordinator takes which names no limit. */
@@ -18,6 +18,11 @@ export function startMessage(
   const facts = { runId, attempt, epoch, org, workflow, environment, trigger, inputText, variables, token }
   const stays = start.process === 'reuse'
   return { t: 'start', ...facts, entries, forgotten, replay, ...locations, stays, outputBytes, eventDataBytes }
+}
+
+/** An earlier version of the runtime, which another agent has started, knows no other stop than a cancel. */
+export function stopMessage<T extends StopOrder>(order: T, taken: Pick<TakenBack, 'handsOver'> | undefined): T {
+  return order.why === 'handover' && taken && !taken.handsOver ? { ...order, why: 'cancelled' } : order
 }
 
 /** What decides how the program's output is cut into events. */

@@ -3,6 +3,7 @@ import type { WaitCall } from '../waits.ts'
 import { whenAnswered } from './answers.ts'
 import type { Call } from './call.ts'
 import { Entries } from './entries.ts'
+import { createHandover } from './handover.ts'
 import { createHolds } from './holds.ts'
 import { argumentsOf, cleanName, createCounter, NO_ARGUMENTS, type Arguments } from './identity.ts'
 import { Inbox } from './inbox.ts'
@@ -27,6 +28,7 @@ class JournalEngine implements Engine {
   readonly #scopes = createScopes()
   readonly #occurrenceOf = createCounter()
   readonly #inbox = new Inbox()
+  readonly #handover = createHandover()
   readonly #replay: Replay
   readonly #entries: Entries
   #state: State
@@ -55,7 +57,7 @@ class JournalEngine implements Engine {
     },
     rejectWaits: () => {
       this.#entries.refuseAll(this.#reason)
-      for (const call of this.#replay.held) this.#entries.refuse(call, this.#reason)
+      for (const call of [...this.#replay.held, ...this.#handover.calls]) this.#entries.refuse(call, this.#reason)
     },
   }
 
@@ -72,7 +74,7 @@ class JournalEngine implements Engine {
       scopes: this.#scopes,
       complete: (completion) => this.#completeOwn(completion),
       adopted: (record) => this.#adopted(record),
-      hasFailed: (step, result) => isReplay(this.#state) && this.#replay.hasFailed(step, result),
+      hasFailed: (step, result) => this.#hasFailed(step, result),
       isOver: () => isOver(this.#state),
     })
     this.#replay = new Replay(replayed, {
@@ -115,10 +117,17 @@ class JournalEngine implements Engine {
 
   #enter(call: Call): void {
     if (isReplay(this.#state) && this.#replay.take(call)) return this.#turnSoon()
+    if (this.#handover.takes(call)) return
     call.site = this.#port.site()
     if (this.#state === 'resting') this.#move('caughtUp')
     if (this.#state === 'replaying') this.#replay.hold(call)
     else this.#entries.begin(call)
+  }
+
+  /** True: neither the journal nor the program hears of it. */
+  #hasFailed(step: Call, result: string): boolean {
+    if (this.#handover.hasFailed(this.#entries.pending.get(step.n), result)) return true
+    return isReplay(this.#state) && this.#replay.hasFailed(step, result)
   }
 
   // Results come in.
@@ -218,7 +227,7 @@ class JournalEngine implements Engine {
   /** False: there is nothing that anybody could wake it with. */
   #park(): boolean {
     const kind = this.#entries.waitedFor()
-    if (!kind) return false
+    if (!kind || this.#handover.isWithholding) return false
     this.#move('idle')
     this.#port.together(() => {
       this.#outbox.flush()
@@ -237,6 +246,10 @@ class JournalEngine implements Engine {
   answered(): Promise<void> {
     const given = { pending: this.#entries.pending, results: this.#inbox, outbox: this.#outbox, port: this.#port }
     return whenAnswered(given, () => isOpen(this.#state) && !isReplay(this.#state))
+  }
+
+  handOver(mayKnow: () => boolean): void {
+    this.#handover.begin(mayKnow)
   }
 
   stop(reason: Error): void {

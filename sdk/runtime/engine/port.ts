@@ -46,9 +46,14 @@ export interface Engine extends Waits {
    * were refused: a rejection that nobody handles fails the run then too.
    */
   answered(): Promise<void>
+  /**
+   * The run goes on elsewhere, and what comes to its end here counts. A step that fails is withheld, and so is a call
+   * of a program that `mayKnow` of it: the next attempt does them.
+   */
+  handOver(mayKnow: () => boolean): void
   /** The run is to end: whatever is waited for rejects with this, now and from now on. */
   stop(reason: Error): void
-  /** Nothing of the program is in flight. False: nothing is waited for either, and the program can never go on. */
+  /** Nothing of the program is in flight. False: it waits for nothing that could come, and can never go on. */
   idle(): boolean
   /** The program has ended: `how`, in words. False: it could not have ended there, and the run is blocked. */
   end(how: string): boolean

@@ -130,6 +130,7 @@ function journalOf(own: Session): Engine {
   if (own.engine) return own.engine
   watch()
   own.engine = openEngine(own, __dirname)
+  if (own.handover) own.engine.handOver(own.handover)
   if (own.stopped) own.engine.stop(own.stopped)
   return own.engine
 }
@@ -163,13 +164,20 @@ async function execute(own: Session): Promise<Outcome> {
 
 /** A run ends once: the first outcome is the one that counts. */
 function finish(own: Session, outcome: Outcome): void {
-  if (session !== own || own.engine?.end(outcomeText(outcome)) === false) return
+  if (session !== own) return
+  if (!isItsEnd(own, outcome)) return leave()
+  if (own.engine?.end(outcomeText(outcome)) === false) return
   session = undefined
   if (process.moduleLoadList.includes('NativeModule child_process')) sendFrame('children')
   if ('returned' in outcome) sendFrame('returned', outcome.returned)
   else sendFrame('threw', JSON.stringify(outcome.threw))
   if (own.start.stays) setImmediate(rest)
   else leave()
+}
+
+/** False: it may have come of the stop of the agent, and the run goes on elsewhere. */
+function isItsEnd({ handover, stopped }: Session, outcome: Outcome): boolean {
+  return !handover || stopped !== undefined || ('returned' in outcome && !handover())
 }
 
 /** Whatever is still open, the run is over. `exit` listeners are the program's last word. */

@@ -73,7 +73,7 @@ function tellAgain({ start, heard }: Session, lines: Lines): boolean {
     const frames = openSync(lines.frames, 'w')
     const messages = openSync(lines.messages, 'r')
     const { first, next } = recent
-    const report: RejoinReport = { first, next, heard, variables: start.variables }
+    const report: RejoinReport = { first, next, heard, variables: start.variables, handsOver: true }
     writeAll(frames, encodeFrame('rejoin', JSON.stringify(report)))
     const answer = readMessage(messages)
     // It was killed before it could go on: the next one may come.

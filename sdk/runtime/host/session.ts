@@ -1,8 +1,9 @@
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { CancelMessage, StartMessage } from '@windlass/shared/wire/program.ts'
-import { CancelledError, TimedOutError } from '../stop-errors.ts'
+import { AgentStoppedError, CancelledError, TimedOutError } from '../stop-errors.ts'
 import type { Engine } from '../engine/port.ts'
 import type { RunContext } from '../run-context.ts'
+import { mayHaveStartedOthers } from './started-others.ts'
 
 /** One run inside of this process. */
 export interface Session {
@@ -15,6 +16,8 @@ export interface Session {
   engine: Engine | undefined
   /** Why the run is to end. */
   stopped: Error | undefined
+  /** Its agent is being stopped, and the run goes on elsewhere. Answers whether the program may have noticed. */
+  handover: (() => boolean) | undefined
   /** How many messages with completions it was sent. */
   heard: number
   /** Where the program makes the call that is being made. */
@@ -26,6 +29,7 @@ export function openSession(start: StartMessage, journal: readonly JournalRecord
   // Most programs never look at the signal, and AbortController is slow to load.
   let controller: AbortController | undefined
   const control = () => (controller ??= new AbortController())
+  let hasLooked = false
   const context: RunContext = Object.freeze({
     runId: start.runId,
     attempt: start.attempt,
@@ -35,6 +39,7 @@ export function openSession(start: StartMessage, journal: readonly JournalRecord
     // Of an older coordinator, which had no other way to say it.
     trigger: Object.freeze(start.trigger ?? { kind: 'api' }),
     get signal() {
+      hasLooked = true
       return control().signal
     },
   })
@@ -45,15 +50,30 @@ export function openSession(start: StartMessage, journal: readonly JournalRecord
     token: start.token,
     engine: undefined,
     stopped: undefined,
+    handover: undefined,
     heard: 0,
     site: () => '',
     stop: (message) => {
+      if (message.why === 'handover') return handOver(message)
       session.stopped ??= reasonOf(message)
+      // A signal aborts once, and has said something else by then.
+      if (controller?.signal.reason instanceof AgentStoppedError) controller = undefined
       control().abort(session.stopped)
       session.engine?.stop(session.stopped)
     },
   }
   return session
+
+  function handOver({ graceMs }: CancelMessage): void {
+    if (session.stopped || session.handover) return
+    const halfAt = performance.now() + graceMs / 2
+    // What it has started is asked to end at half of the grace.
+    session.handover = () => hasLooked || (performance.now() >= halfAt && mayHaveStartedOthers())
+    // First: whoever listens to the signal may call something at once.
+    session.engine?.handOver(session.handover)
+    const rest = `What ends within ${graceMs} ms counts.`
+    control().abort(new AgentStoppedError(`The agent is being stopped, and the run goes on elsewhere. ${rest}`))
+  }
 }
 
 function reasonOf({ why, reason, graceMs }: CancelMessage): Error {

@@ -149,7 +149,8 @@ async function bundle(home: string, body: string): Promise<string> {
 }
 
 function sourceOf(body: string): string {
-  const names = 'context, log, phase, requestInput, sleep, step, workflows, CancelledError, RunFailedError'
+  const names =
+    'context, log, phase, requestInput, sleep, step, workflows, AgentStoppedError, CancelledError, RunFailedError'
   const run = `export async function run(input: any, given: any) {\n${body}\n}`
   return `import { ${names} } from 'windlass'\n${run}\nvoid [${names}]\n`
 }

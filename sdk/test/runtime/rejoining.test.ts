@@ -38,6 +38,7 @@ test('a program whose agent is gone stands still, and tells the next one what th
   await host.comeFor(folder)
   const report = JSON.parse(await host.next('rejoin')) as RejoinReport
   assert.equal(report.first, 0)
+  assert.equal(report.handsOver, true)
   assert.ok(report.next < 42, 'it stood still')
   host.send({ t: 'resend', from: 2 })
   await host.next('returned')

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { goesOn, newCourse, step, type Course, type CourseEvent } from '../../../run/program/course.ts'
+import { goesOn, mayWait, newCourse, step, type Course, type CourseEvent } from '../../../run/program/course.ts'
 
 const RETURNED: CourseEvent = { t: 'ended', how: { how: 'returned', outputText: '1' } }
 const THREW: CourseEvent = { t: 'ended', how: { how: 'threw', error: { name: 'Error', message: 'no' } } }
 const CANCEL: CourseEvent = { t: 'asked', message: { why: 'cancelled', reason: 'typo', graceMs: 100 } }
+const HANDOVER: CourseEvent = { t: 'asked', message: { why: 'handover', reason: '', graceMs: 100 } }
 const LOST: CourseEvent = { t: 'abandoned', why: 'lost', reason: 'fenced' }
 
 /** Where these lead, and what each asks for. */
@@ -31,6 +32,16 @@ test('one that was asked to stop is told so once, and is forced only when it has
   assert.deepEqual([course.stop, course.isForced, goesOn(course)], [{ why: 'cancelled' }, false, false])
   const late = after(CANCEL, { t: 'outstayed' })
   assert.deepEqual([late.course.isForced, late.actions[1]], [true, ['kill', 'settle']])
+})
+
+test('one that goes elsewhere may wait, and whoever cancels it after that is heard', () => {
+  const { course, actions } = after(HANDOVER, HANDOVER, CANCEL)
+  const cancel = { why: 'cancelled', reason: 'typo', graceMs: 100 }
+  assert.deepEqual(actions.slice(1), [[], ['disarm', { ask: cancel }]])
+  assert.deepEqual([course.stop, mayWait(course)], [{ why: 'cancelled' }, false])
+  const { course: leaving } = after(HANDOVER)
+  assert.deepEqual([goesOn(leaving), mayWait(leaving), mayWait(after(HANDOVER, RETURNED).course)], [false, true, false])
+  assert.deepEqual(after(CANCEL, HANDOVER).course.stop, { why: 'cancelled' })
 })
 
 test('one that has ended is not asked to stop any more', () => {

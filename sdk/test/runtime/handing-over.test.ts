@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
+import type { CancelMessage } from '@windlass/shared/wire/program.ts'
+import { aHost, ops, type Host } from './host-process.ts'
+
+// A program that has not looked at its signal does not notice the stop: what it waits for is sent behind it, so that it
+// goes on with the stop in force.
+
+const HANDOVER: CancelMessage = { t: 'cancel', why: 'handover', reason: '', graceMs: 600_000 }
+
+const wake = (n: number) => ({ t: 'wake' as const, completions: [{ n, state: 'done' as const, result: 'null' }] })
+
+/** Of this kind, all that was told of up to now. */
+const closed = (host: Host) =>
+  ops(host).flatMap((op) => (op.op === 'close' ? [`${op.entry.kind} ${op.entry.name} ${op.state}`] : []))
+
+/** As soon as the step is told of. */
+async function keep(host: Host, name: string): Promise<void> {
+  for (;;) {
+    const op = await host.nextOp()
+    if (op.op !== 'close' || op.entry.name !== name) continue
+    return host.send({ t: 'kept', count: ops(host).length })
+  }
+}
+
+/** Without a word about its end. */
+async function leaves(host: Host): Promise<void> {
+  const deadline = delay(DEADLINE_MS, 'it stays', { ref: false })
+  assert.equal(await Promise.race([host.exited, deadline]), 'SIGKILL')
+  const names = host.seen.map(({ name }) => name)
+  assert.ok(!names.includes('returned') && !names.includes('threw'), names.join())
+}
+
+const WAITS_INSIDE = `const one = await step('one', async () => { await sleep('1h'); return 1 })`
+
+/** Something keeps the process until the signal aborts. */
+const UNTIL_ABORT = `() => new Promise((_, reject) => {
+  const busy = setInterval(() => {}, 1000)
+  const { signal } = context
+  signal.addEventListener('abort', () => { clearInterval(busy); reject(signal.reason) })
+  log('waits')
+})`
+
+test('steps that succeed after it are kept, further ones are executed, and what run returns counts', async (t) => {
+  const host = await aHost(t, `${WAITS_INSIDE}\nconst two = await step('two', () => 2)\nreturn [one, two]`)
+  host.start()
+  await host.next('park')
+  host.send(HANDOVER)
+  host.send(wake(2))
+  await keep(host, 'one')
+  await keep(host, 'two')
+  assert.equal(await host.next('returned'), '[1,2]')
+})
+
+test('a wait stays one, and the program parks', async (t) => {
+  const host = await aHost(t, `${WAITS_INSIDE}\nawait sleep('2h')\nreturn one`)
+  host.start()
+  await host.next('park')
+  host.send(HANDOVER)
+  host.send(wake(2))
+  await keep(host, 'one')
+  assert.deepEqual(await host.parked(), { waitsFor: 'sleep', heard: 1 })
+  host.send(wake(3))
+  assert.equal(await host.next('returned'), '1')
+})
+
+test('of a step that fails after it neither the journal nor the program hears', async (t) => {
+  const host = await aHost(
+    t,
+    `const fails = step('fails', async () => { await sleep('1h'); throw new Error('no') })
+     return fails.catch(() => step('undo', () => 1))`,
+  )
+  host.start()
+  await host.next('park')
+  host.send(HANDOVER)
+  host.send(wake(2))
+  await leaves(host)
+  assert.deepEqual(closed(host), [])
+})
+
+test('a program that waits for such a step does not park, as nobody would execute that meanwhile', async (t) => {
+  const host = await aHost(
+    t,
+    `const fails = step('fails', async () => { await sleep('1h'); throw new Error('no') })
+     await Promise.all([fails, sleep('2h')])`,
+  )
+  host.start()
+  await host.next('park')
+  host.send(HANDOVER)
+  host.send(wake(2))
+  await leaves(host)
+})
+
+test('a step that ends early for the signal undoes nothing', async (t) => {
+  const host = await aHost(
+    t,
+    `await step('pay', () => 1)
+     try { await step('pack', ${UNTIL_ABORT}) } catch { await step('refund', () => 1) }`,
+  )
+  host.start()
+  await keep(host, 'pay')
+  await host.next('log')
+  host.send(HANDOVER)
+  await leaves(host)
+  assert.deepEqual(closed(host), ['step pay done'])
+})
+
+test('what follows from the signal is not begun, and a program sees in it why', async (t) => {
+  const host = await aHost(
+    t,
+    `await step('pay', () => 1)
+     try { await (${UNTIL_ABORT})() } catch (error) {
+       log([error.name, error instanceof AgentStoppedError, error instanceof CancelledError].join())
+       await step('refund', () => log('refunds'))
+     }`,
+  )
+  host.start()
+  await keep(host, 'pay')
+  await host.next('log')
+  host.send(HANDOVER)
+  assert.equal(JSON.parse(await host.next('log')).text, 'AgentStoppedError,true,false')
+  await leaves(host)
+  assert.deepEqual(closed(host), ['step pay done'])
+})
+
+for (const [what, ends] of [
+  ['returns early', 'return 2'],
+  ['throws', 'throw error'],
+])
+  test(`a program that ${what} for the signal has not ended the run`, async (t) => {
+    const host = await aHost(
+      t,
+      `await step('pay', () => 1)
+       try { await (${UNTIL_ABORT})() } catch (error) { ${ends} }`,
+    )
+    host.start()
+    await keep(host, 'pay')
+    await host.next('log')
+    host.send(HANDOVER)
+    await leaves(host)
+  })
+
+test('one that throws for another reason has not ended it either', async (t) => {
+  const host = await aHost(t, `await sleep('1h')\nthrow new Error('no')`)
+  host.start()
+  await host.next('park')
+  host.send(HANDOVER)
+  host.send(wake(1))
+  await leaves(host)
+})
+
+test('who cancels it after that is heard: what was withheld goes on, and the signal has that reason', async (t) => {
+  const host = await aHost(
+    t,
+    `await step('pay', () => 1)
+     const pack = step('pack', ${UNTIL_ABORT}).catch((error) => log('packing: ' + error.name))
+     context.signal.addEventListener('abort', () => {
+       void step('late', () => log('late'))
+       setTimeout(() => log('aborted'))
+     })
+     const busy = setInterval(() => {}, 1000)
+     await pack
+     clearInterval(busy)
+     return step('refund', () => context.signal.reason.name)`,
+  )
+  host.start()
+  await keep(host, 'pay')
+  const next = async () => JSON.parse(await host.next('log')).text as string
+  assert.equal(await next(), 'waits')
+  host.send(HANDOVER)
+  assert.equal(await next(), 'aborted')
+  host.send({ t: 'cancel', why: 'cancelled', reason: '', graceMs: 600_000 })
+  assert.deepEqual([await next(), await next()].sort(), ['late', 'packing: AgentStoppedError'])
+  assert.equal(await host.next('returned'), '"CancelledError"')
+  assert.deepEqual(closed(host), ['step pay done'])
+})
+
+test('a program whose processes are asked to end takes that for no failure', async (t) => {
+  const host = await aHost(
+    t,
+    `const { execFile } = process.getBuiltinModule('node:child_process')
+     await step('pay', () => 1)
+     void sleep('1h').then(() => log('told'))
+     try {
+       await new Promise((resolve, reject) => {
+         const child = execFile('sleep', ['60'], (error) => (error ? reject(error) : resolve(0)))
+         log(String(child.pid))
+       })
+     } catch { await step('undo', () => 1) }`,
+  )
+  host.start()
+  await keep(host, 'pay')
+  const pid = Number(JSON.parse(await host.next('log')).text)
+  // Half of it is over at once.
+  host.send({ ...HANDOVER, graceMs: 0 })
+  host.send(wake(2))
+  assert.equal(JSON.parse(await host.next('log')).text, 'told')
+  process.kill(pid, 'SIGTERM')
+  await leaves(host)
+  assert.deepEqual(closed(host), ['step pay done'])
+})
+
+test('one that comes before the first call counts for it', async (t) => {
+  const host = await aHost(
+    t,
+    `const { signal } = context
+     const busy = setInterval(() => {}, 1000)
+     await new Promise((resolve) => signal.addEventListener('abort', resolve))
+     clearInterval(busy)
+     await step('late', () => 1)`,
+  )
+  host.start()
+  await host.next('begun')
+  host.send(HANDOVER)
+  host.poke()
+  await leaves(host)
+  assert.deepEqual(closed(host), [])
+})

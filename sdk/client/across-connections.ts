@@ -1,5 +1,6 @@
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
+import { BACKOFF, isPassing, PATIENCE_MS } from './patience.ts'
 import { SseParser } from './sse.ts'
 import type { SseFrame } from './sse.ts'
 
@@ -29,8 +30,6 @@ export interface Source<T> {
 }
 
 const SILENCE_MS = 45_000
-const PATIENCE_MS = 120_000
-const BACKOFF = { firstMs: 250, capMs: 5_000 }
 
 /** What is known between two connections. */
 interface Line {
@@ -103,12 +102,6 @@ export function dataOf(frame: SseFrame, url: string): unknown {
   } catch (cause) {
     throw new ApiError(`${url} sent an event that is not JSON`, { status: 200, code: 'BAD_ANSWER', cause })
   }
-}
-
-/** Whether trying again may help. A refusal (4xx) stays one; a lost connection is not an `ApiError` at all. */
-function isPassing(error: unknown): boolean {
-  if (!(error instanceof ApiError)) return true
-  return error.status === 0 || error.status === 429 || error.status >= 500
 }
 
 /** Waits a little, or gives up when the server has been away for too long. */

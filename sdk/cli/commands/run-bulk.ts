@@ -2,6 +2,8 @@ import type { Command } from 'commander'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Job } from '@windlass/shared/model/job.ts'
 import { pause } from '@windlass/shared/time.ts'
+import { patiently } from '../../client/patience.ts'
+import { begun } from '../begun.ts'
 import { rowArgs, rowCommand } from '../from-table.ts'
 import { during } from '../progress.ts'
 import { does, type Session } from '../session.ts'
@@ -56,9 +58,9 @@ function addBulkRetry(group: Command): void {
 const LOOK_MS = 500
 
 /** A dry run is over in moments, and its count is all that is wanted of it. */
-async function follow(session: Session, begun: Job, isWaiting: boolean): Promise<void> {
-  const waits = isWaiting || begun.dryRun
-  const job = waits ? await during(session.progress, `job ${begun.id}`, ended(session, begun)) : begun
+async function follow(session: Session, asked: Job, isWaiting: boolean): Promise<void> {
+  const waits = isWaiting || asked.dryRun
+  const job = waits ? await during(session.progress, `job ${asked.id}`, ended(session, asked)) : asked
   await session.answer({ job }, () => {
     if (job.dryRun) return print(`${job.matched} runs would be taken`)
     print(job.status === 'running' ? job.id : `${job.id} is ${job.status}: ${countsOf(job)}`)
@@ -66,11 +68,19 @@ async function follow(session: Session, begun: Job, isWaiting: boolean): Promise
   })
 }
 
-async function ended(session: Session, begun: Job): Promise<Job> {
-  let job = begun
+async function ended(session: Session, asked: Job): Promise<Job> {
+  const { id } = asked
+  let job = asked
   while (job.status === 'running') {
     await pause(LOOK_MS)
-    job = (await session.client.jobs.get({ job: job.id })).job
+    const look = () => session.client.jobs.get({ job: id })
+    job = await patiently(look).then(
+      (answer) => answer.job,
+      (error: unknown) => {
+        const what = `Stopped waiting for ${id}, which that does not end`
+        throw begun(error, { what, next: `windlass jobs get ${id}`, detail: { job: id } })
+      },
+    )
   }
   return job
 }

@@ -5,6 +5,8 @@ import type { Op, Route } from './op.ts'
 import { pathNames, fillRoute } from './fill-route.ts'
 
 const DEADLINE_MS = 60_000
+/** What a timer of Node takes. */
+const LONGEST_MS = 2 ** 31 - 1
 
 type Args = Record<string, unknown>
 
@@ -55,6 +57,28 @@ export async function openRoute(base: Base, route: Route, args: Args, options: C
     throw wait.explain(error)
   } finally {
     wait.headersAreHere()
+  }
+}
+
+/** Waits for a question that several calls share, for as long as the signal and the deadline of this one let it. */
+export async function inTime<T>(base: Base, row: Route, answer: Promise<T>, options: CallOptions = {}): Promise<T> {
+  // The question has a deadline of its own, and waits at times until a limit lets it pass.
+  const wait = deadline(base, row, { deadlineMs: LONGEST_MS, ...options })
+  const stopped = new Promise<void>((resolve) => {
+    if (wait.signal.aborted) resolve()
+    wait.signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  const leave = async () => {
+    await stopped
+    wait.signal.throwIfAborted()
+  }
+  try {
+    await Promise.race([answer, leave()])
+    return await answer
+  } catch (error) {
+    throw wait.explain(error)
+  } finally {
+    wait.over()
   }
 }
 

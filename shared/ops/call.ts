@@ -102,8 +102,47 @@ function assertPathPart(row: Route, name: string, value: unknown): void {
   throw new ApiError(message, { status: 400, code: 'VALIDATION_FAILED', detail: { path: name } })
 }
 
+/** What cannot be sent is a mistake of the caller, and says nothing of whether the service is there. */
+function sendable(base: Base, row: Route, args: Args, more: Record<string, string> | undefined) {
+  assertCredential(base.apiKey)
+  const request = requestWith(() => requestOf(base, row, args, more), row)
+  assertHeaders(row, request.headers)
+  return request
+}
+
+function requestWith<T>(make: () => T, row: Route): T {
+  try {
+    return make()
+  } catch (cause) {
+    if (cause instanceof ApiError) throw cause
+    const why = cause instanceof Error ? cause.message : String(cause)
+    const message = `What ${row.id} was given cannot be sent: ${why}.`
+    throw new ApiError(message, { status: 400, code: 'VALIDATION_FAILED', cause })
+  }
+}
+
+/** `fetch` would refuse it with the whole credential in its words, which end up in logs. */
+function assertCredential(credential: string | undefined): void {
+  if (credential === undefined || /^[\t\x20-\x7e]*$/.test(credential.trim())) return
+  const message =
+    'The API key or session cannot be sent: it holds a line break or another character that none has. ' +
+    'Was it copied over two lines?'
+  throw new ApiError(message, { status: 401, code: 'UNAUTHENTICATED' })
+}
+
+function assertHeaders(row: Route, headers: Record<string, string>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    try {
+      new Headers({ [name]: value })
+    } catch {
+      const message = `The header ${JSON.stringify(name)} of ${row.id} has a name or value that cannot be sent.`
+      throw new ApiError(message, { status: 400, code: 'VALIDATION_FAILED' })
+    }
+  }
+}
+
 async function send(base: Base, row: Route, args: Args, options: CallOptions): Promise<Response> {
-  const { url, ...init } = requestOf(base, row, args, options.headers)
+  const { url, ...init } = sendable(base, row, args, options.headers)
   // A followed redirect would turn a POST into a GET; the person is told the address instead.
   const once = () => (base.fetch ?? fetch)(url, { ...init, redirect: 'manual', signal: options.signal ?? null })
   const response = await once().catch((error: unknown) => {

@@ -3,18 +3,27 @@ import { ApiError } from '../client/index.ts'
 import { EXIT } from './exit-codes.ts'
 import { wayOut } from './way-out.ts'
 
+interface FailureAbout {
+  code: string
+  detail: Record<string, unknown>
+}
+
 /** Something a person can mend: what is wrong, and the command to type next. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly exit: number
   readonly next: string
   readonly code: string
+  /** Facts for a script, as in the API's errors. */
+  readonly detail: Record<string, unknown> | undefined
 
-  constructor(message: string, next: string, exit: number = EXIT.usage, code = 'USAGE') {
+  constructor(message: string, next: string, exit: number = EXIT.usage, about: FailureAbout | string = 'USAGE') {
+    const { code, detail } = typeof about === 'string' ? { code: about, detail: undefined } : about
     super(message)
     this.next = next
     this.exit = exit
     this.code = code
+    this.detail = detail
   }
 }
 
@@ -28,7 +37,8 @@ export interface FailureReport {
 
 /** What is said of an error, `command` being what was typed, such as `runs get`. */
 export function reportOf(error: unknown, command: string): FailureReport {
-  if (error instanceof Failure) return tell(error.message, error.next, error.exit, { code: error.code })
+  if (error instanceof Failure)
+    return tell(error.message, error.next, error.exit, { code: error.code, detail: error.detail })
   if (error instanceof ApiError) return reportOfApiError(error, command)
   if (error instanceof CommanderError)
     return tell(error.message.replace(/^error: /, ''), undefined, EXIT.usage, { code: 'USAGE' })

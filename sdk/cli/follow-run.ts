@@ -1,6 +1,8 @@
 import type { Channel, RunEvent } from '@windlass/shared/model/event.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
+import { patiently } from '../client/patience.ts'
+import { begun } from './begun.ts'
 import { EXIT } from './exit-codes.ts'
 import { eventLine } from './event-line.ts'
 import { Failure } from './failure.ts'
@@ -17,6 +19,8 @@ export interface FollowWishes {
   line?: (event: RunEvent) => string
   /** Stop following after this long; the run goes on. */
   timeoutMs?: number
+  /** How long an outage may last while it is followed; 2 min by default. */
+  patienceMs?: number
 }
 
 const EXIT_OF: Record<'completed' | 'failed' | 'cancelled', number> = {
@@ -40,28 +44,44 @@ export async function followRun(session: Session, run: Run, wishes: FollowWishes
 
 /** The same for a caller who stops by a signal of his own; then the signal's reason is thrown. */
 export async function tellRun(session: Session, run: Run, wishes: FollowWishes, signal: AbortSignal): Promise<number> {
+  const next = `windlass logs -f ${run.id}`
+  const detail = { run: run.id }
   try {
-    await tellEvents(session, run, wishes, signal)
-    const { run: ended } = await session.client.runs.get({ run: run.id }, { signal })
+    await tellEvents(session, run, wishes, signal).catch((error: unknown) => {
+      throw begun(error, { what: `Stopped following ${run.id}, which that does not end`, next, detail })
+    })
+    const ended = await endOf(session, run, wishes, signal).catch((error: unknown) => {
+      throw begun(error, { what: `${run.id} has ended, but how could not be read`, next, detail })
+    })
     if (session.isJson) print(JSON.stringify({ run: ended }))
-    else await tellEnd(session, ended, wishes.line === undefined)
+    else await tellEnd(session, ended, wishes, signal)
     return isFinal(ended.status) ? EXIT_OF[ended.status] : EXIT.failed
   } finally {
     session.progress.end()
   }
 }
 
+async function endOf(session: Session, { id }: Run, { patienceMs }: FollowWishes, signal: AbortSignal): Promise<Run> {
+  const read = () => session.client.runs.get({ run: id }, { signal })
+  return (await patiently(read, { signal, patienceMs, onReconnect: tellsLost(session) })).run
+}
+
+const tellsLost =
+  ({ isJson, progress }: Session) =>
+  (why: string) =>
+    isJson || progress.note(paint('dim', safe(`connection lost (${why}), trying again`, process.stderr)))
+
 async function tellEvents(session: Session, run: Run, wishes: FollowWishes, signal: AbortSignal): Promise<void> {
   const { progress, client, isJson } = session
-  const { channels, since, notBefore = 0 } = wishes
+  const { channels, since, notBefore = 0, patienceMs } = wishes
   waitFor(session, run, run.status)
   const said = tellsOf()
-  const onReconnect = (why: string) => isJson || progress.note(paint('dim', `connection lost (${why}), trying again`))
+  const onReconnect = tellsLost(session)
   const onReset = (message: string) =>
     isJson
       ? print(JSON.stringify({ type: 'reset', message }))
       : progress.note(paint('yellow', safe(message, process.stderr)))
-  for await (const event of client.follow(run.id, { channels, since, signal, onReconnect, onReset })) {
+  for await (const event of client.follow(run.id, { channels, since, signal, patienceMs, onReconnect, onReset })) {
     if (event.at < notBefore) continue
     if (isJson) print(JSON.stringify(event))
     else if (wishes.line) progress.print(wishes.line(event))
@@ -138,12 +158,23 @@ function hintFor(run: Run, status: string): string | undefined {
   }
 }
 
-async function tellEnd(session: Session, run: Run, withOutput: boolean): Promise<void> {
+async function tellEnd(
+  session: Session,
+  run: Run,
+  { line, patienceMs }: FollowWishes,
+  signal: AbortSignal,
+): Promise<void> {
   const took = run.finishedAt === null ? '' : ` in ${lengthText(run.finishedAt - run.createdAt)}`
   if (run.status === 'completed') {
     note(paint('green', `✔ ${run.workflow.slug} completed${took}`))
-    if (!withOutput) return
-    const { output } = await session.client.runs.output({ run: run.id })
+    if (line !== undefined) return
+    const read = () => session.client.runs.output({ run: run.id }, { signal })
+    const { output } = await patiently(read, { signal, patienceMs, onReconnect: tellsLost(session) }).catch(
+      (error: unknown) => {
+        const what = `${run.id} has completed, but its output could not be read`
+        throw begun(error, { what, next: `windlass runs output ${run.id}`, detail: { run: run.id } })
+      },
+    )
     print(json(output))
     return
   }

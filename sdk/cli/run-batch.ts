@@ -1,10 +1,12 @@
 import type { ArgsOf, OutputOf } from '@windlass/shared/ops/op.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
+import { ApiError } from '../client/index.ts'
 import { EXIT } from './exit-codes.ts'
-import { Failure } from './failure.ts'
+import { Failure, reportOf } from './failure.ts'
 import { textOf } from './json-argument.ts'
 import type { Session } from './session.ts'
 import { note, print, safe } from './terminal.ts'
+import { isUnsure } from './way-out.ts'
 
 type Item = ArgsOf<typeof ops.runs.batch>['items'][number]
 type Result = OutputOf<typeof ops.runs.batch>['results'][number]
@@ -25,9 +27,14 @@ export async function runBatch(
   const { text, from } = await textOf('--batch', file === '-' ? '-' : `@${file}`)
   const lines = linesOf(text, from)
   let refused = 0
+  let sent = 0
   for (const piece of pieces(lines)) {
     const items = piece.map(({ item }) => ({ ...common, ...item }))
-    const { results } = await session.client.runs.batch({ workflow, items })
+    const answer = await session.client.runs.batch({ workflow, items }).catch((error: unknown) => {
+      throw stopped(error, { workflow, file, piece, started: sent - refused, isFirst: sent === 0 })
+    })
+    sent += piece.length
+    const { results } = answer
     for (const [i, result] of results.entries()) {
       if ('error' in result) refused++
       tell(session, result, piece[i]!.n)
@@ -36,6 +43,37 @@ export async function runBatch(
   if (lines.length > 1 || refused > 0)
     session.progress.note(`${lines.length - refused} of ${lines.length} runs were started`)
   return refused === 0 ? EXIT.ok : EXIT.failed
+}
+
+interface Stop {
+  workflow: string
+  file: string
+  /** What was asked for last. */
+  piece: Line[]
+  /** Runs of the lines before. */
+  started: number
+  isFirst: boolean
+}
+
+/** The same command again would start once more what has been started of the file. */
+function stopped(error: unknown, { workflow, file, piece, started, isFirst }: Stop): unknown {
+  if (!(error instanceof ApiError)) return error
+  const first = piece[0]!.n
+  const last = piece.at(-1)!.n
+  // Under a key a run is started once, however often it is asked for.
+  const isOpen = isUnsure(error) && !piece.every(({ item }) => item.idempotencyKey !== undefined)
+  if (isFirst && !isOpen) return error
+  const { message, exit } = reportOf(error, 'run')
+  const before = isFirst ? '' : ` Lines 1 to ${first - 1} are done: ${started} runs were started.`
+  const open = isOpen ? ` Runs of lines ${first} to ${last} may have been started.` : ''
+  const from = file === '-' ? 'FILE' : `'${file}'`
+  const goOn = (line: number) => `tail -n +${line} ${from} | windlass run ${workflow} --batch -, with the same flags`
+  const next = isOpen
+    ? `windlass runs list --workflow ${workflow} shows whether they were; where none was, go on from line ${first}:\n` +
+      `      ${goOn(first)}`
+    : `go on from line ${first}: ${goOn(first)}`
+  const detail = { ...error.detail, goOnFrom: first, ...(isOpen && { mayBeStarted: [first, last] }) }
+  return new Failure(`${message}${before}${open}`, next, exit, { code: error.code, detail })
 }
 
 function tell(session: Session, result: Result, n: number): void {

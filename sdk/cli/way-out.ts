@@ -63,6 +63,12 @@ const WAYS: Record<ApiErrorCode, Find> = {
 }
 
 export function wayOut(error: ApiError, command: string): WayOut {
+  const [next, exit] = wayOutOf(error, command)
+  const look = isUnsure(error) && Object.hasOwn(BEGINS, command) ? BEGINS[command] : undefined
+  return [look === undefined ? next : `${look} shows whether it was done all the same; ${AGAIN_BY_KEY}`, exit]
+}
+
+function wayOutOf(error: ApiError, command: string): WayOut {
   if (Object.hasOwn(WAYS, error.code)) return WAYS[error.code as ApiErrorCode](error, command)
   const [, code] = BY_STATUS.find(([least]) => error.status >= least) ?? []
   return WAYS[code ?? 'VALIDATION_FAILED'](error, command)
@@ -77,6 +83,45 @@ const BY_STATUS: readonly [least: number, code: ApiErrorCode][] = [
   [403, 'FORBIDDEN'],
   [401, 'UNAUTHENTICATED'],
 ]
+
+/**
+ * Commands that do their work once more each time, and where that is seen. Nobody may be told to send one again whose
+ * first request may have been done.
+ */
+const BEGINS: Record<string, string> = {
+  run: 'windlass runs list',
+  'runs batch': 'windlass runs list',
+  'runs retry': 'windlass runs list --trigger retry',
+  'runs bulk-retry': 'windlass jobs list',
+  'schedules create': 'windlass schedules list',
+  'schedules run': 'windlass runs list --trigger schedule',
+  'deliveries replay': 'windlass deliveries list',
+}
+
+const AGAIN_BY_KEY = 'with an idempotency key the same may be sent again'
+
+/** Whether a request may have been done though this is all that was heard of it. */
+export function isUnsure({ status, code, cause }: ApiError): boolean {
+  if (status === 0) return wasSent(cause)
+  const isAnswered = status >= 300 && status < 500
+  return !isAnswered && code !== 'SECRETS_UNAVAILABLE'
+}
+
+const LOST = new Set([
+  'UND_ERR_SOCKET',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+])
+
+/** No connection was made, or one was lost, or the answer took too long. */
+function wasSent(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = (error.cause as { code?: unknown } | undefined)?.code
+  return error.name === 'AbortError' || (typeof code === 'string' && LOST.has(code))
+}
 
 /** Where the things of a command are listed. */
 const LISTS = ['runs', 'jobs', 'inputs', 'workflows', 'pools', 'runners', 'schedules', 'env', 'vars', 'secrets', 'keys']

@@ -1,5 +1,6 @@
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
+import { BACKOFF, isPassing, PATIENCE_MS } from './patience.ts'
 import { SseParser } from './sse.ts'
 import type { SseFrame } from './sse.ts'
 
@@ -29,8 +30,18 @@ export interface Source<T> {
 }
 
 const SILENCE_MS = 45_000
-const PATIENCE_MS = 120_000
-const BACKOFF = { firstMs: 250, capMs: 5_000 }
+
+/** What a callback of the reader threw: it says nothing of the connection. */
+class CallbackError extends Error {}
+
+/** Calls a callback of the reader. What it throws ends the iteration, as what the body of a loop throws does. */
+export function callBack(callback: () => void): void {
+  try {
+    callback()
+  } catch (cause) {
+    throw new CallbackError('a callback of the reader threw', { cause })
+  }
+}
 
 /** What is known between two connections. */
 interface Line {
@@ -48,6 +59,7 @@ export async function* acrossConnections<T>(source: Source<T>, options: Reconnec
       yield* connection(source, options, line)
     } catch (error) {
       options.signal?.throwIfAborted()
+      if (error instanceof CallbackError) throw error.cause
       if (!isPassing(error)) throw error
       trouble = error
     }
@@ -62,6 +74,7 @@ async function* connection<T>(source: Source<T>, options: ReconnectOptions, line
   const life = new Lifeline(signal, silenceMs)
   try {
     const response = await source.open({ signal: life.signal, deadlineMs: life.silenceMs })
+    assertEvents(response)
     for await (const frame of framesOf(response, line, life)) {
       line.failures = 0
       const taken = source.take(frame, response.url)
@@ -75,6 +88,13 @@ async function* connection<T>(source: Source<T>, options: ReconnectOptions, line
   } finally {
     life.end()
   }
+}
+
+/** A page of a proxy in place of the events is an outage like any other: it may be over soon. */
+function assertEvents({ headers, url, status }: Response): void {
+  const type = headers.get('content-type')
+  if (type === null || type.startsWith('text/event-stream')) return
+  throw new Error(`${url} answered ${status} with ${type} in place of events`)
 }
 
 async function* framesOf(response: Response, line: Line, life: Lifeline): AsyncGenerator<SseFrame, void> {
@@ -103,12 +123,6 @@ export function dataOf(frame: SseFrame, url: string): unknown {
   } catch (cause) {
     throw new ApiError(`${url} sent an event that is not JSON`, { status: 200, code: 'BAD_ANSWER', cause })
   }
-}
-
-/** Whether trying again may help. A refusal (4xx) stays one; a lost connection is not an `ApiError` at all. */
-function isPassing(error: unknown): boolean {
-  if (!(error instanceof ApiError)) return true
-  return error.status === 0 || error.status === 429 || error.status >= 500
 }
 
 /** Waits a little, or gives up when the server has been away for too long. */

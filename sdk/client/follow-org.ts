@@ -2,7 +2,7 @@ import type { OrgEvent } from '@windlass/shared/model/event.ts'
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import type { Base } from '@windlass/shared/ops/base.ts'
 import { openRoute } from '@windlass/shared/ops/call.ts'
-import { acrossConnections, dataOf } from './across-connections.ts'
+import { acrossConnections, callBack, dataOf } from './across-connections.ts'
 import type { ReconnectOptions, Source } from './across-connections.ts'
 import { table } from './table.ts'
 
@@ -11,7 +11,10 @@ export interface FollowOrgOptions extends ReconnectOptions {
   org?: string
   /** The `position` of the last event that was read; left out: from now on. */
   since?: string
-  /** Told the position from which on nothing is missed: at the beginning, and where events were gone. */
+  /**
+   * Told the position from which on nothing is missed: at the beginning, and where events were gone. What it throws
+   * ends the iteration.
+   */
   onReady?: (position: string, isReset: boolean) => void
 }
 
@@ -48,7 +51,8 @@ function sourceOf(base: Base, org: OrgOf, { since, onReady }: FollowOrgOptions):
       const isReset = frame.event === 'reset'
       if (!isReset && frame.event !== 'ready')
         return { position, ...(dataOf(frame, url) as Omit<OrgEvent, 'position'>) }
-      if (isReset || !isSaid) onReady?.(position, isReset)
+      const reached = position
+      if (isReset || !isSaid) callBack(() => onReady?.(reached, isReset))
       isSaid = true
       return undefined
     },

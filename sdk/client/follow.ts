@@ -2,7 +2,7 @@ import type { Channel, RunEvent } from '@windlass/shared/model/event.ts'
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { openRoute } from '@windlass/shared/ops/call.ts'
 import type { Base } from '@windlass/shared/ops/base.ts'
-import { acrossConnections, dataOf } from './across-connections.ts'
+import { acrossConnections, callBack, dataOf } from './across-connections.ts'
 import type { ReconnectOptions, Source } from './across-connections.ts'
 import type { SseFrame } from './sse.ts'
 import { table } from './table.ts'
@@ -14,7 +14,7 @@ export interface FollowOptions extends ReconnectOptions {
   channels?: Channel[]
   /**
    * Told when the last event that was read is not in the log any more, as after a restore of the database. The events
-   * that come then are those of the log as it is now, from the first one on.
+   * that come then are those of the log as it is now, from the first one on. What it throws ends the iteration.
    */
   onReset?: (message: string) => void
 }
@@ -47,7 +47,8 @@ function sourceOf(base: Base, run: string, { since = 0, channels, onReset }: Fol
       if (frame.event === 'reset') {
         cursor = 0
         last = undefined
-        onReset?.((dataOf(frame, url) as { message: string }).message)
+        const { message } = dataOf(frame, url) as { message: string }
+        callBack(() => onReset?.(message))
         return undefined
       }
       const event = eventOf(frame, url)

@@ -5,6 +5,7 @@ import type { Base, CallOptions } from '@windlass/shared/ops/base.ts'
 import type { Ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf, OutputOf, Route } from '@windlass/shared/ops/op.ts'
 import { pathNames } from '@windlass/shared/ops/fill-route.ts'
+import { askedOnce } from './asked-once.ts'
 import { follow } from './follow.ts'
 import type { FollowOptions } from './follow.ts'
 import { followOrg } from './follow-org.ts'
@@ -141,14 +142,12 @@ async function again<T>(
   }
 }
 
-/** A credential is of one org. What failed to be found out is asked again by the next call. */
+/** A credential is of one org. */
 function orgOnce(base: Base, { org: given, onLimited }: ClientOptions): Caller['org'] {
-  let known = given === undefined ? undefined : Promise.resolve(given)
-  const ask = (options: CallOptions | undefined) =>
-    again(() => callRoute(base, table.account.get, {}, options), onLimited, options?.signal)
-  return (options) => {
-    known ??= ask(options).then((answer) => (answer as OutputOf<Ops['account']['get']>).me.org.slug)
-    known.catch(() => (known = undefined))
-    return known
-  }
+  if (given !== undefined) return () => Promise.resolve(given)
+  const row = table.account.get
+  return askedOnce(base, row, async (signal) => {
+    const answer = await again(() => callRoute(base, row, {}, { signal }), onLimited, signal)
+    return (answer as OutputOf<Ops['account']['get']>).me.org.slug
+  })
 }

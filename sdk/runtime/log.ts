@@ -23,7 +23,7 @@ export interface Log {
  * order with `console.log` and `phase`, and never lost, even when the program ends in the next statement. An error
  * among the fields keeps its message, stack and cause. Logging never throws: fields that are not JSON or too large (64
  * KiB with the message, unless the service has another limit) are left out, which the line then says; long messages are
- * split.
+ * split, and a message that is no text is written as the console has it, an error with its stack.
  *
  * @example
  * import { log } from 'windlass'
@@ -39,14 +39,25 @@ export const log: Log = Object.assign((message: string, fields?: LogFields) => w
   error: (message: string, fields?: LogFields) => write('error', message, fields),
 })
 
-function write(level: LogLevel | undefined, message: string, fields: LogFields | undefined): void {
+/** Types say that a message is a text, and nothing checks that: `catch (error: any) { log(error) }`. */
+function write(level: LogLevel | undefined, message: unknown, fields: LogFields | undefined): void {
   const host = runtime()
   if (!host) return print(level, message, fields)
   const limitBytes = host.eventDataBytes
-  const texts = pieces(message, Math.min(MOST_CHARACTERS, Math.floor(limitBytes / BYTES_PER_CHARACTER)))
+  const texts = pieces(textOf(message), Math.min(MOST_CHARACTERS, Math.floor(limitBytes / BYTES_PER_CHARACTER)))
   const last = texts.length - 1
   for (const [at, text] of texts.entries())
     host.emit('log', lineText({ text, level, fields, more: at < last || undefined }, limitBytes))
+}
+
+/** As the console writes it, whole. Reading a value runs its own getters, which may throw. */
+function textOf(message: unknown): string {
+  if (typeof message === 'string') return message
+  try {
+    return process.getBuiltinModule('node:util').inspect(message, { maxStringLength: Infinity })
+  } catch {
+    return `a message that cannot be read: ${typeof message}`
+  }
 }
 
 /** JSON leaves out what is undefined. */

@@ -2,7 +2,7 @@
 import type { LogLevel } from '@windlass/shared/wire/program.ts'
 
 /** To the console, with whatever comes along. */
-export function print(level: LogLevel | undefined, text: string, beside: unknown): void {
+export function print(level: LogLevel | undefined, text: unknown, beside: unknown): void {
   const to = level === 'warn' ? console.warn : level === 'error' ? console.error : console.log
   to(text, ...(beside === undefined ? [] : [beside]))
 }

@@ -2692,7 +2692,7 @@ export interface FollowOptions extends ReconnectOptions {
   channels?: Channel[]
   /**
    * Told when the last event that was read is not in the log any more, as after a restore of the database. The events
-   * that come then are those of the log as it is now, from the first one on.
+   * that come then are those of the log as it is now, from the first one on. What it throws ends the iteration.
    */
   onReset?: (message: string) => void
 }
@@ -2715,7 +2715,10 @@ export interface FollowOrgOptions extends ReconnectOptions {
   org?: string
   /** The `position` of the last event that was read; left out: from now on. */
   since?: string
-  /** Told the position from which on nothing is missed: at the beginning, and where events were gone. */
+  /**
+   * Told the position from which on nothing is missed: at the beginning, and where events were gone. What it throws
+   * ends the iteration.
+   */
   onReady?: (position: string, isReset: boolean) => void
 }
 

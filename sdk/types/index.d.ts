@@ -175,7 +175,7 @@ export interface JsonSchema {
  * order with `console.log` and `phase`, and never lost, even when the program ends in the next statement. An error
  * among the fields keeps its message, stack and cause. Logging never throws: fields that are not JSON or too large (64
  * KiB with the message, unless the service has another limit) are left out, which the line then says; long messages are
- * split.
+ * split, and a message that is no text is written as the console has it, an error with its stack.
  *
  * @example
  * import { log } from 'windlass'

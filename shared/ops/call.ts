@@ -5,6 +5,8 @@ import type { Op, Route } from './op.ts'
 import { pathNames, fillRoute } from './fill-route.ts'
 
 const DEADLINE_MS = 60_000
+/** What a timer of Node takes. */
+const LONGEST_MS = 2 ** 31 - 1
 
 type Args = Record<string, unknown>
 
@@ -58,6 +60,28 @@ export async function openRoute(base: Base, route: Route, args: Args, options: C
   }
 }
 
+/** Waits for a question that several calls share, for as long as the signal and the deadline of this one let it. */
+export async function inTime<T>(base: Base, row: Route, answer: Promise<T>, options: CallOptions = {}): Promise<T> {
+  // The question has a deadline of its own, and waits at times until a limit lets it pass.
+  const wait = deadline(base, row, { deadlineMs: LONGEST_MS, ...options })
+  const stopped = new Promise<void>((resolve) => {
+    if (wait.signal.aborted) resolve()
+    wait.signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  const leave = async () => {
+    await stopped
+    wait.signal.throwIfAborted()
+  }
+  try {
+    await Promise.race([answer, leave()])
+    return await answer
+  } catch (error) {
+    throw wait.explain(error)
+  } finally {
+    wait.over()
+  }
+}
+
 /** The URL, method, headers and body of a call. */
 export function requestOf(base: Base, row: Route, args: Record<string, unknown>, more: Record<string, string> = {}) {
   for (const name of pathNames(row.path)) assertPathPart(row, name, args[name])
@@ -78,8 +102,47 @@ function assertPathPart(row: Route, name: string, value: unknown): void {
   throw new ApiError(message, { status: 400, code: 'VALIDATION_FAILED', detail: { path: name } })
 }
 
+/** What cannot be sent is a mistake of the caller, and says nothing of whether the service is there. */
+function sendable(base: Base, row: Route, args: Args, more: Record<string, string> | undefined) {
+  assertCredential(base.apiKey)
+  const request = requestWith(() => requestOf(base, row, args, more), row)
+  assertHeaders(row, request.headers)
+  return request
+}
+
+function requestWith<T>(make: () => T, row: Route): T {
+  try {
+    return make()
+  } catch (cause) {
+    if (cause instanceof ApiError) throw cause
+    const why = cause instanceof Error ? cause.message : String(cause)
+    const message = `What ${row.id} was given cannot be sent: ${why}.`
+    throw new ApiError(message, { status: 400, code: 'VALIDATION_FAILED', cause })
+  }
+}
+
+/** `fetch` would refuse it with the whole credential in its words, which end up in logs. */
+function assertCredential(credential: string | undefined): void {
+  if (credential === undefined || /^[\t\x20-\x7e]*$/.test(credential.trim())) return
+  const message =
+    'The API key or session cannot be sent: it holds a line break or another character that none has. ' +
+    'Was it copied over two lines?'
+  throw new ApiError(message, { status: 401, code: 'UNAUTHENTICATED' })
+}
+
+function assertHeaders(row: Route, headers: Record<string, string>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    try {
+      new Headers({ [name]: value })
+    } catch {
+      const message = `The header ${JSON.stringify(name)} of ${row.id} has a name or value that cannot be sent.`
+      throw new ApiError(message, { status: 400, code: 'VALIDATION_FAILED' })
+    }
+  }
+}
+
 async function send(base: Base, row: Route, args: Args, options: CallOptions): Promise<Response> {
-  const { url, ...init } = requestOf(base, row, args, options.headers)
+  const { url, ...init } = sendable(base, row, args, options.headers)
   // A followed redirect would turn a POST into a GET; the person is told the address instead.
   const once = () => (base.fetch ?? fetch)(url, { ...init, redirect: 'manual', signal: options.signal ?? null })
   const response = await once().catch((error: unknown) => {

@@ -176,3 +176,28 @@ test('a path argument that would lead elsewhere is refused before anything is se
   }
   assert.deepEqual(seen, [])
 })
+
+test('what cannot be sent is told as that, and a credential never with its text', async () => {
+  answering(200, '{}')
+  const refused = async (act: () => Promise<unknown>, status: number, said: RegExp) => {
+    await assert.rejects(act, (error) => {
+      const { message, stack, cause } = error as ApiError
+      assert.match(message, said)
+      assert.doesNotMatch(`${message} ${stack} ${String(cause)}`, /SECRET/)
+      return apiError({ status, code: status === 401 ? 'UNAUTHENTICATED' : 'VALIDATION_FAILED' })(error)
+    })
+  }
+  const get = (apiKey: string, run = RUN) => callOp({ url, apiKey }, ops.runs.get, { run })
+  for (const key of ['wl_SECRET\nx', 'wl_SECRET\nwl_SECRET\n', 'wl_SECRET\u2019'])
+    await refused(() => get(key), 401, /^The API key or session cannot be sent/)
+  await refused(() => get('wl_x', 'run_\ud800'), 400, /runs\.get was given cannot be sent: URI malformed/)
+  const input = 10n as never
+  const trigger = () => callOp({ url }, ops.runs.trigger, { org: 'acme', workflow: 'hello', input })
+  await refused(trigger, 400, /runs\.trigger was given cannot be sent: .*BigInt/)
+  const headers = { authorization: 'Bearer SECRET\nx' }
+  await refused(() => callOp({ url }, ops.runs.get, { run: RUN }, { headers }), 400, /"authorization" of runs\.get/)
+  assert.equal(seen.length, 0)
+  // As `fetch` has it: what a file or a variable has around it is no part of the credential.
+  await get('wl_x\n')
+  assert.equal(seen[0]?.headers.authorization, 'Bearer wl_x')
+})

@@ -86,7 +86,7 @@ export interface Completion {
 export interface JournalError {
   name: string
   message: string
-  code?: string
+  code?: string | number
   stack?: string
   detail?: Record<string, unknown>
 }

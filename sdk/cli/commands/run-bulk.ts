@@ -2,10 +2,13 @@ import type { Command } from 'commander'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Job } from '@windlass/shared/model/job.ts'
 import { pause } from '@windlass/shared/time.ts'
+import { patiently } from '../../client/patience.ts'
+import { begun } from '../begun.ts'
+import { EXIT } from '../exit-codes.ts'
 import { rowArgs, rowCommand } from '../from-table.ts'
 import { during } from '../progress.ts'
 import { does, type Session } from '../session.ts'
-import { note, print } from '../terminal.ts'
+import { note, print, safe } from '../terminal.ts'
 
 /** The commands of `windlass runs` that begin a job: the members of its filter are flags, and `--wait` follows it. */
 export function addBulk(group: Command): void {
@@ -26,7 +29,8 @@ const RETRY = (() => {
 })()
 
 const HELP = `
-Without --wait it answers at once, and the service goes on by itself: windlass jobs get <job> tells how far it is.`
+Without --wait it answers at once, and the service goes on by itself: windlass jobs get <job> tells how far it is.
+With --wait the exit code is 1 when it failed or left out a run, 3 when it was cancelled.`
 
 function addBulkCancel(group: Command): void {
   const help = `${HELP}
@@ -36,7 +40,7 @@ function addBulkCancel(group: Command): void {
   does(command, async (session, positional, options) => {
     const { reason, dryRun, ...filter } = await rowArgs(CANCEL, positional, options)
     const { job } = await session.client.runs.bulkCancel({ filter, reason, dryRun })
-    await follow(session, job, options['wait'] === true)
+    return follow(session, job, options['wait'] === true)
   })
 }
 
@@ -49,28 +53,55 @@ function addBulkRetry(group: Command): void {
     const { dryRun, idempotencyKey, ...filter } = await rowArgs(RETRY, positional, options)
     const key = idempotencyKey === undefined ? {} : { idempotencyKey }
     const { job } = await session.client.runs.bulkRetry({ filter, dryRun, ...key })
-    await follow(session, job, options['wait'] === true)
+    return follow(session, job, options['wait'] === true)
   })
 }
 
 const LOOK_MS = 500
 
-/** A dry run is over in moments, and its count is all that is wanted of it. */
-async function follow(session: Session, begun: Job, isWaiting: boolean): Promise<void> {
-  const waits = isWaiting || begun.dryRun
-  const job = waits ? await during(session.progress, `job ${begun.id}`, ended(session, begun)) : begun
+/**
+ * A dry run is over in moments, and its count is all that is wanted of it. Answers with the exit code: how the job has
+ * ended, where that was waited for.
+ */
+async function follow(session: Session, asked: Job, isWaiting: boolean): Promise<number> {
+  const waits = isWaiting || asked.dryRun
+  const job = waits ? await during(session.progress, `job ${asked.id}`, ended(session, asked)) : asked
   await session.answer({ job }, () => {
-    if (job.dryRun) return print(`${job.matched} runs would be taken`)
+    if (job.dryRun && job.status === 'completed') return print(`${job.matched} runs would be taken`)
     print(job.status === 'running' ? job.id : `${job.id} is ${job.status}: ${countsOf(job)}`)
+    tellTrouble(job)
     if (job.status === 'running') note(`Next: windlass jobs get ${job.id}`)
   })
+  return waits ? exitOf(job) : EXIT.ok
 }
 
-async function ended(session: Session, begun: Job): Promise<Job> {
-  let job = begun
+function tellTrouble({ error, failures }: Job): void {
+  if (error !== null) note(safe(error, process.stderr))
+  const reasons = Object.entries(failures).map(([code, runs]) => `${runs} ${code}`)
+  if (reasons.length > 0) note(safe(`not done: ${reasons.join(', ')}`, process.stderr))
+}
+
+/** A run that has ended by itself needs no cancel any more. */
+function exitOf({ kind, dryRun, status, failed, failures }: Job): number {
+  if (status === 'cancelled') return EXIT.cancelled
+  const endedBefore = kind === 'bulk-cancel' ? (failures['RUN_ALREADY_FINISHED'] ?? 0) : 0
+  const isDone = status === 'completed' && (dryRun || failed <= endedBefore)
+  return isDone ? EXIT.ok : EXIT.failed
+}
+
+async function ended(session: Session, asked: Job): Promise<Job> {
+  const { id } = asked
+  let job = asked
   while (job.status === 'running') {
     await pause(LOOK_MS)
-    job = (await session.client.jobs.get({ job: job.id })).job
+    const look = () => session.client.jobs.get({ job: id })
+    job = await patiently(look).then(
+      (answer) => answer.job,
+      (error: unknown) => {
+        const what = `Stopped waiting for ${id}, which that does not end`
+        throw begun(error, { what, next: `windlass jobs get ${id}`, detail: { job: id } })
+      },
+    )
   }
   return job
 }

@@ -1,4 +1,4 @@
-import { readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises'
 import type { Dirent } from 'node:fs'
 import path from 'node:path'
 import { MOST_BUNDLE_BYTES, type SourceFile } from '@windlass/shared/model/workflow.ts'
@@ -31,18 +31,37 @@ export function isIgnored(name: string): boolean {
 
 interface Walk extends Collected {
   root: string
+  /** Files of ignored names that belong to the program. */
+  extra: ReadonlySet<string>
   bytes: number
   entries: number
 }
 
-/** The text files of a workflow's folder, sorted by path. What an ignored name hides can be added by `extra` paths. */
-export async function collectFiles(folder: string, extra: readonly string[] = []): Promise<Collected> {
-  const walk: Walk = { root: await realpath(folder), files: [], warnings: [], bytes: 0, entries: 0 }
+/**
+ * The text files of a workflow's folder, sorted by path. What an ignored name hides can be added by `imported`, paths
+ * as the bundler has them.
+ */
+export async function collectFiles(folder: string, imported: readonly string[] = []): Promise<Collected> {
+  const root = await realpath(folder)
+  const extra = new Set(await Promise.all(imported.map((source) => fileOf(root, source))))
+  const walk: Walk = { root, extra, files: [], warnings: [], bytes: 0, entries: 0 }
   await walkFolder(walk, '')
   const have = new Set(walk.files.map((file) => file.path))
   for (const missing of extra) if (!have.has(missing)) await addFile(walk, missing)
   const files = walk.files.sort((a, b) => (a.path < b.path ? -1 : 1))
   return { files, warnings: walk.warnings }
+}
+
+/** `./a.ts?x=1` imports the file `a.ts`, unless one is there that is called so. */
+async function fileOf(root: string, source: string): Promise<string> {
+  return (await isThere(path.join(root, source))) ? source : source.replace(/[?#].*$/s, '')
+}
+
+async function isThere(file: string): Promise<boolean> {
+  return lstat(file).then(
+    () => true,
+    () => false,
+  )
 }
 
 async function walkFolder(walk: Walk, relative: string): Promise<void> {
@@ -55,6 +74,9 @@ async function walkFolder(walk: Walk, relative: string): Promise<void> {
 }
 
 async function addEntry(walk: Walk, entry: Dirent, relative: string): Promise<void> {
+  // Node puts this character for bytes of a name that are not UTF-8, and does not find the file by it.
+  if (entry.name.includes('\uFFFD') && !(await isThere(path.join(walk.root, relative))))
+    return void walk.warnings.push(`${relative} has a name that is not UTF-8, and was left out`)
   if (entry.isDirectory()) return walkFolder(walk, relative)
   if (entry.isSymbolicLink() && !(await isFileInside(walk, relative))) return
   if (entry.isFile() || entry.isSymbolicLink()) await addFile(walk, relative)
@@ -62,6 +84,7 @@ async function addEntry(walk: Walk, entry: Dirent, relative: string): Promise<vo
 
 /**
  * A link may point to a file of the same folder; to anything outside it is refused, as the file would not travel along.
+ * What stays at home by its own name does so by that of a link too.
  */
 async function isFileInside(walk: Walk, relative: string): Promise<boolean> {
   const target = await realpath(path.join(walk.root, relative)).catch((cause: unknown) => {
@@ -72,8 +95,10 @@ async function isFileInside(walk: Walk, relative: string): Promise<boolean> {
   })
   if (target !== walk.root && !target.startsWith(walk.root + path.sep))
     throw linkFailure(relative, `is a link out of the folder, to ${target}`)
-  if ((await stat(target)).isFile()) return true
-  walk.warnings.push(`${relative} is a link to a folder and was left out`)
+  const real = path.relative(walk.root, target).split(path.sep).join('/')
+  const isFile = (await stat(target)).isFile()
+  if (isFile && (walk.extra.has(real) || !real.split('/').some(isIgnored))) return true
+  walk.warnings.push(`${relative} is a link to ${isFile ? real : 'a folder'} and was left out`)
   return false
 }
 

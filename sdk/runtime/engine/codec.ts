@@ -65,6 +65,8 @@ export function errorOf(thrown: unknown): JournalError {
     name: clip(String(name), 200),
     message: clip(String(message), TEXT_CHARACTERS),
     ...(typeof code === 'string' && { code: clip(code, 200) }),
+    // As HTTP clients and DOMException have it. JSON makes null of the others.
+    ...(Number.isFinite(code) && { code: code as number }),
     ...(typeof stack === 'string' && { stack: clip(stack, STACK_CHARACTERS) }),
   }
 }

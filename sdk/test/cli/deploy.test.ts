@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { symlink } from 'node:fs/promises'
+import { symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { Fault } from '@windlass/shared/errors.ts'
@@ -123,6 +123,40 @@ test('a link inside the folder is followed, one that leads out is refused', asyn
   assert.deepEqual((await packFolder(folder)).warnings, ['lib/loop is a link to a folder and was left out'])
   await symlink(path.join(secret, 'secret.txt'), path.join(folder, 'notes.txt'))
   await assert.rejects(packFolder(folder), /notes\.txt is a link out of the folder/)
+})
+
+test('a link to what stays at home stays there too, unless the program imports it', async (t) => {
+  const folder = await folderOf(t, {
+    ...BASE,
+    'index.ts': "import { built } from './built.ts'\nexport const run = () => built\n",
+    'dist/built.ts': 'export const built = 1\n',
+    '.env': 'SECRET=1',
+    '.config/token.txt': 'SECRET=2',
+  })
+  await symlink('dist/built.ts', path.join(folder, 'built.ts'))
+  await symlink('.env', path.join(folder, 'config.txt'))
+  await symlink('../.config/token.txt', path.join(folder, 'lib/token.txt'))
+  const packed = await packFolder(folder)
+  assert.ok(packed.files.some((file) => file.path === 'built.ts'))
+  assert.ok(!packed.files.some((file) => file.content.includes('SECRET')))
+  assert.deepEqual(packed.warnings, [
+    'config.txt is a link to .env and was left out',
+    'lib/token.txt is a link to .config/token.txt and was left out',
+  ])
+})
+
+test('an import may have a query, and a file a name that is not UTF-8', async (t) => {
+  const folder = await folderOf(t, {
+    ...BASE,
+    'index.ts': `${BASE['index.ts']}import './dist/set-up.ts?x=1'\nimport './lib/greet.ts?y'\n`,
+    'dist/set-up.ts': 'globalThis.name = 1\n',
+  })
+  await writeFile(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff]), Buffer.from('.txt')]), 'x')
+  await writeFile(path.join(folder, 'z\uFFFD.txt'), 'a name like any other')
+  const packed = await packFolder(folder)
+  const paths = packed.files.map((file) => file.path)
+  assert.deepEqual(paths, ['dist/set-up.ts', 'index.ts', 'lib/greet.ts', 'workflow.jsonc', 'z\uFFFD.txt'])
+  assert.deepEqual(packed.warnings, ['\uFFFD.txt has a name that is not UTF-8, and was left out'])
 })
 
 test('an import from outside of the folder is refused', async (t) => {

@@ -29,8 +29,36 @@ test('a dry run waits for its count, and --wait for the end', async (t) => {
   job.dryRun = false
   const waited = await runCli(['runs', 'bulk-retry', '--all', '--wait', '--idempotency-key', 'once'], { url })
   assert.equal(waited.stdout, `${job.id} is completed: 5 of 7, 2 failed\n`)
+  assert.equal(waited.code, 1)
+  assert.match(waited.stderr, /not done: 2 WORKFLOW_DISABLED/)
   const keys = asked.flatMap(({ id, args }) => (id === 'runs.bulkRetry' ? [args['idempotencyKey']] : []))
   assert.deepEqual(keys, [undefined, 'once'])
+})
+
+test('--wait answers with how the job has ended, and with why', async (t) => {
+  const job = aJob()
+  let end = {}
+  const { url } = await startFake(t, {
+    'runs.bulkCancel': ({ dryRun }) => ({ job: { ...job, dryRun } }),
+    'jobs.get': () => ({ job: { ...job, matched: 500, done: 20, ...end } }),
+  })
+  const args = ['runs', 'bulk-cancel', '--all', '--wait']
+  const endsWith = async (facts: object, code: number, said: RegExp) => {
+    end = facts
+    const ended = await runCli(args, { url })
+    assert.equal(ended.code, code, ended.stderr)
+    assert.match(ended.stderr, said)
+    assert.equal((await runCli([...args, '--json'], { url })).code, code)
+  }
+  await endsWith({ status: 'failed', error: 'It was not done within a day.' }, 1, /^It was not done within a day\.$/m)
+  await endsWith({ status: 'cancelled' }, 3, /^/)
+  const ended = { RUN_ALREADY_FINISHED: 3 }
+  await endsWith({ status: 'completed', failed: 3, failures: ended }, 0, /not done: 3 RUN_ALREADY_FINISHED/)
+  await endsWith(
+    { status: 'completed', failed: 4, failures: { ...ended, INTERNAL: 1 } },
+    1,
+    /3 RUN_ALREADY_FINISHED, 1 /,
+  )
 })
 
 test('jobs are listed, shown and cancelled', async (t) => {

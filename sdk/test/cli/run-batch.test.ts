@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { Fault } from '@windlass/shared/errors.ts'
 import { startFake } from '../_kit/fake-service.ts'
-import { jsonLines, runCli } from '../_kit/run-cli.ts'
+import { folderOf, jsonLines, runCli } from '../_kit/run-cli.ts'
 import { aRun } from '../_kit/samples.ts'
 
 const lines = (...items: object[]) => items.map((item) => JSON.stringify(item)).join('\n')
@@ -69,4 +71,42 @@ test('lines that are no objects, no lines and flags for one run are refused befo
   await refused(['--input', '1'], '{}', /--input is for one run/)
   await refused(['--idempotency-key', 'k'], '{}', /--idempotency-key is for one run/)
   assert.deepEqual(asked, [])
+})
+
+/** A service that fails so at the second request, and a file of 1500 lines. */
+async function failingAtSecond(t: TestContext, fault: Fault, line: (n: number) => object) {
+  let requests = 0
+  const { url } = await startFake(t, {
+    'runs.batch': ({ items }) => {
+      if (++requests % 2 === 0) throw fault
+      return { results: (items as unknown[]).map((_, n) => (n === 0 ? { error: REFUSAL } : { run: aRun() })) }
+    },
+  })
+  const cwd = await folderOf(t, { 'runs.jsonl': lines(...Array.from({ length: 1500 }, (_, n) => line(n))) })
+  return (...more: string[]) => runCli(['run', 'hello', '--batch', 'runs.jsonl', ...more], { url, cwd })
+}
+
+const REFUSAL = { code: 'VALIDATION_FAILED', message: 'input: must be a number.' }
+
+test('a batch that fails amid its requests says what was started, and where to go on', async (t) => {
+  const run = await failingAtSecond(t, new Fault('FORBIDDEN'), (input) => ({ input }))
+  const { code, stdout, stderr } = await run()
+  assert.equal(code, 4, stderr)
+  assert.equal(stdout.trimEnd().split('\n').length, 999)
+  assert.match(stderr, /Lines 1 to 1000 are done: 999 runs were started\.\n/)
+  assert.match(stderr, /Next: go on from line 1001: tail -n \+1001 'runs\.jsonl' \| windlass run hello --batch -/)
+  const { error } = JSON.parse((await run('--json')).stderr) as { error: { detail: unknown } }
+  assert.deepEqual(error.detail, { goOnFrom: 1001 })
+})
+
+test('what may have been started of a batch is to be looked at first, unless its lines have keys', async (t) => {
+  const plain = await failingAtSecond(t, new Fault('UNAVAILABLE'), (input) => ({ input }))
+  const { code, stderr } = await plain()
+  assert.equal(code, 5)
+  assert.match(stderr, /Lines 1 to 1000 are done: [^]* Runs of lines 1001 to 1500 may have been started\.\n/)
+  assert.match(stderr, /Next: windlass runs list --workflow hello shows [^]*go on from line 1001/)
+  assert.doesNotMatch(stderr, /again: windlass/)
+  const keyed = await failingAtSecond(t, new Fault('UNAVAILABLE'), (n) => ({ idempotencyKey: `line-${n}` }))
+  const { stderr: said } = await keyed()
+  assert.match(said, /Lines 1 to 1000 are done: 999 runs were started\.\nNext: go on from line 1001/)
 })

@@ -182,3 +182,13 @@ test('a file of profiles that others may read, or that is torn, is refused with 
   await chmod(env['WINDLASS_CONFIG']!, 0o600)
   assert.throws(() => settingsFrom({ profile: 'prd' }, env, folder), /no profile `prd`, did you mean `prod`\?/)
 })
+
+test('a key over two lines is refused as that, and shown to nobody', async (t) => {
+  const { url, asked } = await startFake(t)
+  const env = { WINDLASS_API_KEY: 'wl_SECRET\nx' }
+  const { code, stdout, stderr } = await runCli(['whoami'], { url, env })
+  assert.deepEqual([code, stdout], [4, ''], stderr)
+  assert.match(stderr, /The API key or session cannot be sent: it holds a line break/)
+  assert.doesNotMatch(stderr, /SECRET|Cannot reach/)
+  assert.deepEqual(asked, [])
+})

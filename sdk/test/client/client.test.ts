@@ -51,6 +51,44 @@ test('a client that is given no org asks once for that of its credential', async
   assert.equal(fake.asked.at(-1)?.args['org'], ORG)
 })
 
+test('the org is asked for all calls together, and none ends that by its own signal or deadline', async (t) => {
+  const org = { id: newId('org'), slug: ORG, name: 'Acme', createdAt: 0 }
+  const me = { credential: { kind: 'key', id: 'k', name: 'k', role: 'admin', scopes: [] }, org }
+  let asked = Promise.withResolvers<() => void>()
+  const fake = await startFake(t, {
+    'account.get': () => new Promise((resolve) => asked.resolve(() => resolve({ me }))),
+    'workflows.list': () => ({ workflows: [], nextCursor: null }),
+  })
+  const client = createClient({ url: fake.url, apiKey: KEY })
+  const leave = new AbortController()
+  const aborted = assert.rejects(client.workflows.list({}, { signal: leave.signal }), { message: 'not mine any more' })
+  const late = assert.rejects(client.workflows.list({}, { deadlineMs: 1 }), {
+    code: 'UNREACHABLE',
+    message: /no answer to account\.get within 0\.001 s/,
+  })
+  const patient = client.workflows.list()
+  const answer = await asked.promise
+  leave.abort(new Error('not mine any more'))
+  await aborted
+  await late
+  answer()
+  assert.deepEqual(await patient, { workflows: [], nextCursor: null })
+  // What nobody waits for any more is given up, and asked anew by the next call.
+  asked = Promise.withResolvers()
+  const other = createClient({ url: fake.url, apiKey: KEY })
+  const gone = new AbortController()
+  const left = assert.rejects(other.workflows.list({}, { signal: gone.signal }), { message: 'gone' })
+  await asked.promise
+  gone.abort(new Error('gone'))
+  await left
+  asked = Promise.withResolvers()
+  const next = other.workflows.list()
+  ;(await asked.promise)()
+  await next
+  const ids = fake.asked.map(({ id }) => id)
+  assert.deepEqual(ids, ['account.get', 'workflows.list', 'account.get', 'account.get', 'workflows.list'])
+})
+
 test('a session serves what no API key may do, and all of it where there is no key', async (t) => {
   const secret = { name: 'A', environment: null, updatedAt: 0, updatedBy: 'ses_1' }
   const fake = await startFake(t, {

@@ -79,3 +79,20 @@ test('a refused position is an error, not a reason to try again', async (t) => {
   const client = createClient({ url: fake.url, apiKey: KEY, org: ORG })
   await assert.rejects(client.followOrg({ since: 'x' }).next(), { code: 'VALIDATION_FAILED' })
 })
+
+test('what `onReady` throws ends the iteration', async (t) => {
+  let connections = 0
+  const fake = await startFake(t, {
+    'events.stream': (_, response) => {
+      connections++
+      sendAndBreak(response, first('ready', 1))
+    },
+  })
+  const client = createClient({ url: fake.url, apiKey: KEY, org: ORG })
+  const mine = new RangeError('no such table')
+  const onReady = () => {
+    throw mine
+  }
+  await assert.rejects(client.followOrg({ onReady, signal: AbortSignal.timeout(20_000) }).next(), mine)
+  assert.equal(connections, 1)
+})

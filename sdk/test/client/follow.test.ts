@@ -131,6 +131,39 @@ test('a server that stays away is given up after the patience', async (t) => {
   assert.ok(performance.now() - started >= 400)
 })
 
+test('a page in place of the events is an outage, which ends or is given up after the patience', async (t) => {
+  const log = events(['lifecycle', 'run.completed'])
+  let pages = 2
+  const fake = await startFake(t, {
+    'runs.stream': (args, response) => {
+      if (pages-- <= 0) return sendStream(response, log, args)
+      response.writeHead(200, { 'content-type': 'text/html' })
+      response.end('<html>\n\n<p>maintenance</p>\n</html>\n')
+      return undefined
+    },
+  })
+  assert.deepEqual(await followAll(fake), log)
+  pages = Infinity
+  await assert.rejects(followAll(fake, { patienceMs: 400, signal: AbortSignal.timeout(20_000) }), {
+    code: 'UNREACHABLE',
+    message: /answered 200 with text\/html in place of events/,
+  })
+})
+
+test('what `onReset` throws ends the iteration', async (t) => {
+  const fake = await startFake(t, {
+    'runs.stream': (_, response) => {
+      sendSseHead(response)
+      response.end('event: reset\ndata: {"message":"begun anew"}\n\n')
+    },
+  })
+  const mine = new RangeError('what was written cannot be taken back')
+  const onReset = () => {
+    throw mine
+  }
+  await assert.rejects(followAll(fake, { onReset, signal: AbortSignal.timeout(20_000) }), mine)
+})
+
 test('a server in trouble is asked again', async (t) => {
   const log = events(['lifecycle', 'run.completed'])
   let connections = 0

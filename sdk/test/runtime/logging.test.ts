@@ -58,3 +58,32 @@ test('an error that says by itself how it is written is written so', (t) => {
   const [line] = said(t, () => log('asked', { own }))
   assert.deepEqual(line!['fields'], { own: { status: 404 } })
 })
+
+test('a message that is no text is written as the console has it', (t) => {
+  const write = log as (message: unknown) => void
+  const odd = { [Symbol.for('nodejs.util.inspect.custom')]: () => assert.fail('from a getter of the program') }
+  const lines = said(t, () => {
+    for (const value of [42, true, 10n, undefined, null, Symbol('a'), ['a', 'b'], { a: { b: 1 } }, odd]) write(value)
+    log.error(new RangeError('boom', { cause: new Error('below') }) as never)
+  })
+  const texts = lines.map(({ text }) => String(text))
+  const error = texts.pop()!
+  assert.deepEqual(texts, [
+    '42',
+    'true',
+    '10n',
+    'undefined',
+    'null',
+    'Symbol(a)',
+    "[ 'a', 'b' ]",
+    '{ a: { b: 1 } }',
+    'a message that cannot be read: object',
+  ])
+  assert.match(error, /^RangeError: boom\n +at .*logging\.test\.ts[^]*\[cause\]: Error: below/)
+})
+
+test('what is written of a long value that is no text is all there, in pieces', (t) => {
+  const long = 'x'.repeat(25_000)
+  const lines = said(t, () => (log as (message: unknown) => void)([long]))
+  assert.equal(lines.map(({ text }) => String(text)).join(''), `[\n  '${long}'\n]`)
+})

@@ -1,7 +1,8 @@
 import type { WaitCall } from '../../../runtime/waits.ts'
 import type { Tools } from './process.ts'
 
-const toError = ({ message, code }: { message: string; code?: string }) => Object.assign(new Error(message), { code })
+const toError = ({ message, code }: { message: string; code?: string | number }) =>
+  Object.assign(new Error(message), { code })
 
 /** The calls of the SDK, as it makes them, on an engine of the test's own. */
 export function callsOn({ engine }: Pick<Tools, 'engine'>) {

@@ -1,0 +1,21 @@
+import { ApiError } from '../client/index.ts'
+import { Failure, reportOf } from './failure.ts'
+
+interface Begun {
+  /** What was begun, and what of it could not be read. */
+  what: string
+  /** How to go on with it. */
+  next: string
+  /** Its id, for a script. */
+  detail: Record<string, unknown>
+}
+
+/**
+ * What failed behind something that has been begun. The way out of the error alone may be to send the same command
+ * again, which would begin it a second time.
+ */
+export function begun(error: unknown, { what, next, detail }: Begun): unknown {
+  if (!(error instanceof ApiError)) return error
+  const { message, exit } = reportOf(error, '')
+  return new Failure(`${what}: ${message}`, next, exit, { code: error.code, detail: { ...error.detail, ...detail } })
+}

@@ -101,6 +101,10 @@ export interface JournalRecord extends EntryIdentity {
   result: string | null
   /** Place in the order of deliveries; null: the program has not been given it yet. */
   delivered: number | null
+  /**
+   * How many calls had been made by then. It stays where that it was given is taken back: the attempt threw behind that
+   * failure, which is to be tried again.
+   */
   after: number
   idle: boolean
   /**

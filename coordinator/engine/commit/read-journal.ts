@@ -69,7 +69,7 @@ async function* piecesOf(
 
 async function* pagesOf(
   db: Db,
-  run: { runId: RunId; attempt: number; forgottenEntries: number },
+  run: { runId: RunId; forgottenEntries: number },
   { orgId, assertConnected }: { orgId: string; assertConnected: (() => void) | undefined },
 ): AsyncGenerator<Buffer, void, void> {
   const since = performance.now()
@@ -87,7 +87,7 @@ async function* pagesOf(
   let before = '['
   for (let n = run.forgottenEntries; ;) {
     const after = { n, last }
-    const page = await inTurn(async () => printed(await store.recordsAfter(db, run, after), before))
+    const page = await inTurn(async () => printed(await store.recordsAfter(db, run.runId, after), before))
     if (!page) break
     n = page.n
     yield page.bytes

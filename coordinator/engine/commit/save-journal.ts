@@ -28,6 +28,8 @@ export function writeJournals(tx: Tx, runs: readonly Written[]): PromiseLike<unk
   if (delivered.length > 0) writes.push(store.deliver(tx, delivered))
   const drifted = some(({ journal: own }) => own.drifted.length > 0)
   if (drifted.length > 0) writes.push(store.drift(tx, drifted))
+  const thrown = some(({ journal: own }) => own.thrown !== null)
+  if (thrown.length > 0) writes.push(store.takeBackFailure(tx, thrown))
   const forgetful = some(({ journal: own }) => own.forgotten !== null)
   const ids = forgetful.map((run) => run.id)
   if (ids.length > 0) writes.push(store.forget(tx, forgetful), closeQuestions(tx, ids), dropWaits(tx, ids))

@@ -47,6 +47,8 @@ export interface JournalChanges {
   delivered: { delivery: Delivery; attempt: number }[]
   /** By others than the program. */
   completed: Completion[]
+  /** This attempt threw, and there is to be another. */
+  thrown: { attempt: number } | null
   /** The next attempt takes nothing over: entries behind this one are forgotten. Null: none are. */
   forgotten: { after: number } | null
 }
@@ -60,6 +62,7 @@ export function noChanges(): JournalChanges {
     drifted: [],
     delivered: [],
     completed: [],
+    thrown: null,
     forgotten: null,
   }
 }

@@ -140,6 +140,7 @@ function settleThrown(run: Moving, error: RunError, at: number, version: Version
   if (run.thrown >= max) return fail(run, at, error)
   const waitMs = Math.round(Math.min(maxDelayMs, delayMs * factor ** run.thrown))
   run.thrown++
+  run.journal.thrown = { attempt: run.attempt }
   const { code, message } = error
   again(run, at, version, { reason: 'it threw', error: { code, message }, delayMs: waitMs })
 }

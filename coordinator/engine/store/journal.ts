@@ -97,6 +97,37 @@ export function deliver(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> 
 }
 
 /**
+ * These attempts threw. Where the last that one was given is the failure of a step, it is likely to be why: the next
+ * attempt is to try it again, whatever was called after it, as if it had not been given. That it was is told by
+ * `after`, which stays. Not so where an attempt before had got further: what it has bought would be bought again. And
+ * not with a child or a question: what was called after it has the same arguments, and would be called twice.
+ */
+export function takeBackFailure(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, ({ journal: { thrown } }) => (thrown ? [thrown] : []))
+  return tx`
+    with given as materialized (
+      select m.run_id, m.attempt, last.n
+      from ${unnest(tx, 'm', rows, { runId: 'text', attempt: 'int' })}
+      cross join lateral (
+        select n
+        from journal l
+        where l.run_id = m.run_id and l.attempt = m.attempt and l.delivered is not null
+        order by delivered desc
+        limit 1
+      ) last
+    )
+    update journal j
+    set delivered = null, former = null
+    from given
+    where j.run_id = given.run_id and j.n = given.n and j.state = 'failed' and j.kind = 'step'
+      and not exists (
+        select from journal l
+        where l.run_id = given.run_id and l.attempt < given.attempt and l.parent = j.parent and l.kind = j.kind
+          and l.name = j.name and l.hash = j.hash and l.occurrence > j.occurrence
+      )`
+}
+
+/**
  * The first completion counts, and the order given is the order in which programs get them. The time that a waited-for
  * entry had goes with its timer.
  */
@@ -161,17 +192,16 @@ const sizeOf = (db: Db) => db`
  */
 export function recordsOf(
   db: Db,
-  runs: readonly { runId: RunId; attempt: number; forgottenEntries: number }[],
+  runs: readonly { runId: RunId; forgottenEntries: number }[],
   mostBytes: number,
 ): Promise<{ runId: RunId; text: string }[]> {
   return db<{ runId: RunId; text: string }[]>`
     select m.run_id, records.text
-    from ${unnest(db, 'm', runs, { runId: 'text', attempt: 'int', forgottenEntries: 'int' })}
+    from ${unnest(db, 'm', runs, { runId: 'text', forgottenEntries: 'int' })}
     cross join lateral (
       select sum(${sizeOf(db)}) as bytes
       from journal j
-      where j.run_id = m.run_id and j.n > m.forgotten_entries
-        and (j.attempt = m.attempt or j.state in ('open', 'done')) and j.state <> 'closed'
+      where j.run_id = m.run_id and j.n > m.forgotten_entries and j.state <> 'closed'
     ) sizes
     cross join lateral (
       select
@@ -184,8 +214,8 @@ export function recordsOf(
           order by n
         )::text as text
       from journal j
-      where sizes.bytes <= ${mostBytes}::bigint and j.run_id = m.run_id and j.n > m.forgotten_entries
-        and (j.attempt = m.attempt or j.state in ('open', 'done')) and j.state <> 'closed'
+      where sizes.bytes <= ${mostBytes}::bigint
+        and j.run_id = m.run_id and j.n > m.forgotten_entries and j.state <> 'closed'
     ) records
     where records.text is not null`
 }
@@ -207,11 +237,7 @@ const PAGE_BYTES = 128 * 1024
  * The next entries of a journal, as it was when `last` was its last completion: all pages together show one moment, or
  * a program would be given results in another order than that in which they came.
  */
-export function recordsAfter(
-  db: Db,
-  { runId, attempt }: { runId: RunId; attempt: number },
-  { n, last }: { n: number; last: number },
-): Promise<JournalRecord[]> {
+export function recordsAfter(db: Db, runId: RunId, { n, last }: { n: number; last: number }): Promise<JournalRecord[]> {
   return db<JournalRecord[]>`
     with seen as (
       select j.*, (completion > ${last}::bigint and delivered is null) is true as is_later, ${sizeOf(db)} as size
@@ -221,7 +247,7 @@ export function recordsAfter(
     page as (
       select *, sum(size) over (order by n rows unbounded preceding) as bytes
       from seen
-      where (attempt = ${attempt}::int or is_later or state in ('open', 'done')) and state <> 'closed'
+      where state <> 'closed'
       order by n
       limit ${PAGE_ENTRIES}
     )
@@ -234,12 +260,12 @@ export function recordsAfter(
     order by n`
 }
 
-type PlacedRun = Pick<Moving, 'runnerId' | 'epoch' | 'attempt' | 'forgottenEntries' | 'place'>
+type PlacedRun = Pick<Moving, 'runnerId' | 'epoch' | 'forgottenEntries' | 'place'>
 
 /** Where a run is. Undefined: there is no such run in this org. */
 export async function placedRun(db: Db, orgId: OrgId, runId: RunId): Promise<PlacedRun | undefined> {
   const [row] = await db<PlacedRun[]>`
-    select runner_id, epoch, attempt, forgotten_entries, place
+    select runner_id, epoch, forgotten_entries, place
     from runs
     where id = ${runId} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
   return row

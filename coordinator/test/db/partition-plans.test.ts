@@ -116,12 +116,13 @@ function actsFor(ids: readonly RunId[]): Record<string, () => PromiseLike<unknow
     'records of': () =>
       journal.recordsOf(
         db,
-        ids.map((runId) => ({ runId, attempt: 1, forgottenEntries: 0 })),
+        ids.map((runId) => ({ runId, forgottenEntries: 0 })),
         1e6,
       ),
     unowned: () => orphans.unowned(db, { ids }),
     'stray timers': inTx((tx) => orphans.strayTimers(tx, ids)),
     'stray questions': () => orphans.strays(db, 'stray_question', { ids }),
+    'take back a failure': inTx((tx) => journal.takeBackFailure(tx, changed({ thrown: { attempt: 1 } }))),
     close: inTx((tx) => Promise.all(journal.close(tx, ids))),
     forget: inTx((tx) => journal.forget(tx, changed({ forgotten: { after: 0 } }))),
   }

@@ -84,6 +84,7 @@ const ACTS: Readonly<Record<string, Act>> = {
     journal.insert(tx, []),
     journal.deliver(tx, []),
     journal.complete(tx, []),
+    journal.takeBackFailure(tx, []),
     ...journal.close(tx, [runId]),
   ]),
   'answer an input': inTransaction((tx) => [inputs.answer(tx, { id: newId('inp'), text: 'true', by: 'somebody' })]),

@@ -39,6 +39,8 @@ class JournalEngine implements Engine {
   /** Why the run is to end. Set before it is stopped. */
   #reason!: Error
   #isTurnComing = false
+  /** The program of this attempt was given one. */
+  #hasFailure = false
 
   readonly #actions: Readonly<Record<Action, () => void>> = {
     sayLive: () => this.#port.live(),
@@ -50,7 +52,8 @@ class JournalEngine implements Engine {
     },
     hold: () => this.#hold('state', true),
     letGo: () => this.#hold('state', false),
-    finish: () => this.#outbox.finish(),
+    // A program that throws is tried again, and what it was given last tells why it threw.
+    finish: () => (this.#hasFailure ? this.#outbox.flush() : this.#outbox.finish()),
     close: () => {
       this.#outbox.close()
       this.#entries.stopTimers()
@@ -160,7 +163,7 @@ class JournalEngine implements Engine {
 
   #adopted(former: JournalRecord): void {
     const { n, state, result } = former
-    if (state === 'done') this.#inbox.add({ n, state, result: result ?? 'null' })
+    if (state !== 'open') this.#inbox.add({ n, state, result: result ?? 'null' })
     if (this.#inbox.has(n)) this.#makeReady(n, former)
   }
 
@@ -196,14 +199,15 @@ class JournalEngine implements Engine {
     if (!completion) return false
     this.#order += 1
     const isQuiet = this.#port.isQuiet(this.#entries.timers)
-    const isRace = this.#entries.pending.size > 1
-    this.#outbox.delivered([this.#order, completion.n, this.#entries.made, isQuiet ? 1 : 0], isRace)
+    const isFork = completion.state === 'failed' || this.#entries.pending.size > 1
+    this.#outbox.delivered([this.#order, completion.n, this.#entries.made, isQuiet ? 1 : 0], isFork)
     this.#give(completion)
     return this.#inbox.hasReady()
   }
 
   #give(completion: Completion): void {
     this.#inbox.given(completion.n)
+    this.#hasFailure ||= completion.state === 'failed'
     this.#entries.settle(completion)
   }
 

@@ -1,8 +1,9 @@
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Call } from './call.ts'
+import { createFailures } from './failures.ts'
 import { isHidden, isSameCall, keyOf } from './identity.ts'
 
-/** What earlier attempts, lost by a crash, have bought or still wait for. */
+/** What earlier attempts, lost by a crash, have bought, still wait for, or have got past. */
 interface Former {
   /** Takes the entry that is the same call out, so that it serves once. */
   take(call: Call): JournalRecord | undefined
@@ -10,9 +11,10 @@ interface Former {
 
 export function createFormer(journal: readonly JournalRecord[]): Former {
   const byKey = new Map<string, JournalRecord>()
+  const failures = createFailures(journal)
   for (const record of journal.toSorted((a, b) => a.n - b.n)) {
-    // What failed is tried again. What is there goes before what is still to come.
-    if (record.state === 'failed') continue
+    // A failure that nobody has got past is tried again. What is there goes before what is still to come.
+    if (failures.isLeftOut(record)) continue
     if (record.state === 'done' || byKey.get(keyOf(record))?.state !== 'done') byKey.set(keyOf(record), record)
   }
   const hidden = [...byKey.values()].filter(isHidden)

@@ -32,8 +32,13 @@ export function argumentsOf(value: unknown): Arguments {
   }
 }
 
-export function keyOf({ parent, kind, name, hash, occurrence }: CallKey): string {
-  return `${parent}\n${kind}\n${name}\n${hash}\n${occurrence}`
+export function keyOf(call: CallKey): string {
+  return `${callOf(call)}\n${call.occurrence}`
+}
+
+/** Equal calls have it in common. */
+export function callOf({ parent, kind, name, hash }: Omit<CallKey, 'occurrence'>): string {
+  return `${parent}\n${kind}\n${name}\n${hash}`
 }
 
 /** What an agent writes in place of a secret in the prompt of a question, and so in its name. */
@@ -77,8 +82,8 @@ export function pathOf(parent: string, name: string, occurrence: number): string
 /** Counts equal calls: 1, 2, 3 … */
 export function createCounter(): (call: Omit<CallKey, 'occurrence'>) => number {
   const counts = new Map<string, number>()
-  return ({ parent, kind, name, hash }) => {
-    const key = `${parent}\n${kind}\n${name}\n${hash}`
+  return (call) => {
+    const key = callOf(call)
     const count = (counts.get(key) ?? 0) + 1
     counts.set(key, count)
     return count

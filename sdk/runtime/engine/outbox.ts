@@ -17,13 +17,14 @@ export interface Outbox {
   /** A sleep that was over before anybody had to know of it. */
   gather(entry: EntryIdentity): void
   /**
-   * `isRace`: something else is waited for too, that may be there as well when a later attempt asks. The order is told
-   * before any call that the program makes with this result, or at its end.
+   * `isFork`: the way of the program hangs on it, and a later attempt has to know that it was given. It has failed, or
+   * something else is waited for too that may be there as well by then. That is told before any call that the program
+   * makes with this result, or at its end.
    */
-  delivered(delivery: Delivery, isRace: boolean): void
+  delivered(delivery: Delivery, isFork: boolean): void
   /** Sends what was to be sent soon. */
   release(): void
-  /** The program has ended: sends what was to be sent soon, and who has won its last races. */
+  /** The program has ended: sends what was to be sent soon, and what it was given where its way has forked last. */
   finish(): void
   flush(): void
   confirm(count: number): void
@@ -87,7 +88,7 @@ export function createOutbox(port: Pick<Port, 'send' | 'together' | 'later'>, ho
     delivered: gathered.deliver,
     release,
     finish: () => {
-      if (gathered.hasRace()) flush()
+      if (gathered.hasFork()) flush()
       else release()
     },
     flush,
@@ -110,8 +111,8 @@ export function createOutbox(port: Pick<Port, 'send' | 'together' | 'later'>, ho
 function createGathered(port: Pick<Port, 'later'>, flush: () => void) {
   let sleeps: EntryIdentity[] = []
   let deliveries: Delivery[] = []
-  /** How many calls had been made when the first of these was given that has won a race. */
-  let callsBeforeRace = Infinity
+  /** How many calls had been made when the first of these was given that is a fork. */
+  let callsBeforeFork = Infinity
   let stopTimer: (() => void) | undefined
   let isClosed = false
 
@@ -128,7 +129,7 @@ function createGathered(port: Pick<Port, 'later'>, flush: () => void) {
     if (deliveries.length > 0) ops.push({ op: 'deliver', list: deliveries })
     sleeps = []
     deliveries = []
-    callsBeforeRace = Infinity
+    callsBeforeFork = Infinity
     return ops
   }
 
@@ -137,16 +138,16 @@ function createGathered(port: Pick<Port, 'later'>, flush: () => void) {
       sleeps.push(entry)
       flushLater()
     },
-    deliver: (delivery: Delivery, isRace: boolean) => {
+    deliver: (delivery: Delivery, isFork: boolean) => {
       const [, , calls] = delivery
       deliveries.push(delivery)
-      if (isRace) callsBeforeRace = Math.min(callsBeforeRace, calls)
+      if (isFork) callsBeforeFork = Math.min(callsBeforeFork, calls)
       flushLater()
     },
     take,
-    hasRace: () => callsBeforeRace < Infinity,
-    /** Somebody has won a race that is to be known by the time of this call. */
-    isBefore: (op: JournalOp) => positionOf(op) > callsBeforeRace,
+    hasFork: () => callsBeforeFork < Infinity,
+    /** A fork is to be known by the time of this call. */
+    isBefore: (op: JournalOp) => positionOf(op) > callsBeforeFork,
     close() {
       isClosed = true
       take()

@@ -31,7 +31,7 @@ test('what an attempt was given stays in its order over attempts that take it ov
     [2, 1, 1, null],
     [3, 2, null, null],
   ])
-  const pages = await recordsAfter(c.db, { runId: first.run, attempt: 3 }, { n: 0, last: 0 })
+  const pages = await recordsAfter(c.db, first.run, { n: 0, last: 0 })
   assert.deepEqual([...pages], journalOf(third))
   await link.report(third, 1, start(), ...taken, end(killed(), 1))
   const fourth = await next(first.run)

@@ -45,11 +45,7 @@ test('a long journal comes in pieces, which are the whole together', async () =>
   const url = `${c.url}/runner/v1/journals/${offer.run}?epoch=${offer.epoch}`
   const response = await fetch(url, { headers: { authorization: `Bearer ${await agent.token()}` } })
   assert.equal(response.headers.has('content-length'), false)
-  const [whole] = await recordsOf(
-    c.db,
-    [{ runId: offer.run, attempt: 1, forgottenEntries: 0 }],
-    Number.MAX_SAFE_INTEGER,
-  )
+  const [whole] = await recordsOf(c.db, [{ runId: offer.run, forgottenEntries: 0 }], Number.MAX_SAFE_INTEGER)
   assert.deepEqual(await response.json(), JSON.parse(whole!.text))
 
   const none = await begun()
@@ -86,7 +82,7 @@ test('a journal is long by all of its texts', async () => {
     said({ op: 'close', entry: entry(i + 1), state: 'done', result: '1' }),
   )
   await link.report(offer, 1, start(), ...commands)
-  assert.deepEqual(await inlineJournals(c.db, [{ runId: offer.run, attempt: 1, forgottenEntries: 0 }]), new Map())
+  assert.deepEqual(await inlineJournals(c.db, [{ runId: offer.run, forgottenEntries: 0 }]), new Map())
 })
 
 test('who reads a journal slowly keeps no other of the org from its turn', async () => {

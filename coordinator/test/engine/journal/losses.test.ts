@@ -117,20 +117,6 @@ test('a step that is taken over and ends in the same breath has its place in the
   await link.report(again, 1, start(), end(returned(null), 1))
 })
 
-test('failures of a former attempt are not taken over', async () => {
-  const first = await begun()
-  const failed = said({
-    op: 'close',
-    entry: { n: 1, position: 1, parent: '', kind: 'step', name: 'x', hash: 'h', occurrence: 1, args: '[]', site: '' },
-    state: 'failed',
-    result: '{"name":"Error","message":"no"}',
-  })
-  await link.report(first, 2, failed, end(killed(), 1))
-  const second = await next(first.run)
-  assert.deepEqual(journalOf(second), [])
-  await link.report(second, 1, start(), end(returned(null), 1))
-})
-
 test('`onCrash: fresh` forgets what former attempts did: waits end, children are cancelled, and entries count on', async () => {
   const first = await begun('fresh')
   await link.report(first, 2, stepped(1, 'paid'), sleeps(2, 3_600_000), calls(3, 'child'), end(killed(), 1))

@@ -128,7 +128,7 @@ test('what was given is told with the next call where something else is waited f
   assert.equal(await opsOf(true), 'open,close,deliver,close,deliver,close,deliver')
 })
 
-test('what crashed starts anew with what it has: results at once, waits as they are, failures never', async () => {
+test('what crashed starts anew with what it has: results at once, waits as they are, and failures anew', async () => {
   const executed: string[] = []
   const body: Body = async ({ step, ask, call }) => {
     await step('flaky', () => {

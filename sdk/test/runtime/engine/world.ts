@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Completion, JournalOp, JournalRecord } from '@windlass/shared/wire/journal.ts'
+import { callOf } from '../../../runtime/engine/identity.ts'
 
 /** What the coordinator does with a journal, in memory. */
 export interface World {
@@ -13,6 +14,8 @@ export interface World {
   completeNext(): Completion
   /** What is there of this attempt's entries, and has not been given to the program. */
   undelivered(): Completion[]
+  /** The program has thrown, and is tried again. */
+  threw(): void
   /** What a new process is handed. */
   journal(): JournalRecord[]
   /** Number of the last entry. */
@@ -21,9 +24,14 @@ export interface World {
   readonly begun: Map<string, number>
 }
 
+type Answer = Pick<Completion, 'state' | 'result'>
+
+/** What comes of an entry, which is the `count`th of its kind, name and arguments that was begun. */
+export type AnswerOf = (record: JournalRecord, count: number) => Answer
+
 /** `delayOf`: how long an entry takes, in a time of its own. */
-export function aWorld(delayOf: (record: JournalRecord) => number): World {
-  return new MemoryWorld(delayOf)
+export function aWorld(delayOf: (record: JournalRecord) => number, answerOf: AnswerOf = resultOf): World {
+  return new MemoryWorld(delayOf, answerOf)
 }
 
 class MemoryWorld implements World {
@@ -32,12 +40,16 @@ class MemoryWorld implements World {
   attempt = 1
   now = 0
   readonly #delayOf: (record: JournalRecord) => number
+  readonly #answerOf: AnswerOf
+  /** Which of its kind an entry is. */
+  readonly #counts = new Map<number, number>()
   /** When that is there which is waited for, by the number of the entry. */
   readonly #due = new Map<number, number>()
   #completions = 0
 
-  constructor(delayOf: (record: JournalRecord) => number) {
+  constructor(delayOf: (record: JournalRecord) => number, answerOf: AnswerOf) {
     this.#delayOf = delayOf
+    this.#answerOf = answerOf
   }
 
   apply(op: JournalOp): void {
@@ -56,7 +68,7 @@ class MemoryWorld implements World {
     const [n, at] = [...this.#due].reduce((first, each) => (each[1] < first[1] ? each : first))
     this.#due.delete(n)
     this.now = Math.max(this.now, at)
-    const completion = { n, ...resultOf(this.#found(n)) }
+    const completion = { n, ...this.#answerOf(this.#found(n), this.#counts.get(n) ?? 0) }
     this.#completions += 1
     Object.assign(this.#found(n), completion, { completed: this.#completions })
     return completion
@@ -71,10 +83,18 @@ class MemoryWorld implements World {
 
   /** In no order: whoever reads it must not rely on one. */
   journal(): JournalRecord[] {
-    return [...this.records.values()]
-      .filter(({ attempt, state }) => attempt === this.attempt || state !== 'failed')
-      .map((record) => ({ ...record }))
-      .toReversed()
+    return [...this.records.values()].map((record) => ({ ...record })).toReversed()
+  }
+
+  threw(): void {
+    const records = [...this.records.values()]
+    const own = records.filter(({ attempt, delivered }) => attempt === this.attempt && delivered !== null)
+    const last = own.sort((a, b) => b.delivered! - a.delivered!)[0]
+    const isBehind = (each: JournalRecord) =>
+      callOf(each) === callOf(last!) && each.occurrence > last!.occurrence && each.attempt < this.attempt
+    if (last?.kind === 'step' && last.state === 'failed' && !records.some(isBehind))
+      Object.assign(last, { delivered: null, former: null })
+    this.attempt += 1
   }
 
   entries(): number {
@@ -87,7 +107,9 @@ class MemoryWorld implements World {
     if (record.kind === 'step') return
     this.#due.set(record.n, this.now + this.#delayOf(record))
     const key = `${record.parent} ${record.kind} ${record.name} ${stable(record.args)}`
-    this.begun.set(key, (this.begun.get(key) ?? 0) + 1)
+    const count = (this.begun.get(key) ?? 0) + 1
+    this.begun.set(key, count)
+    this.#counts.set(record.n, count)
   }
 
   #add(op: Extract<JournalOp, { op: 'open' | 'close' }>, more: Partial<JournalRecord>): JournalRecord {
@@ -140,12 +162,18 @@ class MemoryWorld implements World {
 }
 
 /** What somebody answers: nothing of chance is in it. */
-function resultOf({ kind, name, args }: JournalRecord): Pick<Completion, 'state' | 'result'> {
-  if (kind === 'sleep') return { state: 'done', result: 'null' }
-  if (name.startsWith('fails'))
-    return { state: 'failed', result: JSON.stringify({ name: 'Error', message: `no ${name}` }) }
-  return { state: 'done', result: JSON.stringify(`${kind}:${name}:${stable(args)}`) }
+function resultOf({ kind, name, args }: JournalRecord): Answer {
+  if (kind === 'sleep') return answered(null)
+  if (name.startsWith('fails')) return failed(`no ${name}`)
+  return answered(`${kind}:${name}:${stable(args)}`)
 }
+
+export const answered = (value: unknown): Answer => ({ state: 'done', result: JSON.stringify(value) })
+
+export const failed = (message: string): Answer => ({
+  state: 'failed',
+  result: JSON.stringify({ name: 'Error', message }),
+})
 
 /** Without what is another at each call: it stands in a field `chance`. */
 function stable(args: string): string {

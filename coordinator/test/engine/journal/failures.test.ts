@@ -1,0 +1,128 @@
+// What the next attempt is handed of the failures of those before.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { Offer } from '@windlass/shared/wire/agent.ts'
+import type { JournalOp } from '@windlass/shared/wire/journal.ts'
+import { recordsAfter } from '../../../engine/store/journal.ts'
+import { end, returned, start, takeNext } from '../../_kit/agent.ts'
+import { calls, delivered, evicted, identity, journalOf, parked, said, sleeps } from '../../_kit/journal.ts'
+import { journalStage } from '../../_kit/journal-crew.ts'
+
+const retries = { crash: 10, error: { max: 10, delay: '1h' } }
+const { current, begun, next, hurry } = journalStage([{ slug: 'any', descriptor: { retries } }, { slug: 'child' }])
+
+const killed = () => end({ how: 'killed', signal: 'SIGKILL' }, 1)
+const threw = () => end({ how: 'threw', error: { name: 'Error', message: 'no' } }, 1)
+
+const FAILED = { state: 'failed', result: '{"name":"Error","message":"no"}' } as const
+const DONE = { state: 'done', result: '"yes"' } as const
+
+/** The `n`th call of a step that is called time and again. */
+const paid = (n: number, outcome: Pick<Extract<JournalOp, { op: 'close' }>, 'state' | 'result'>, occurrence = n) =>
+  said({ op: 'close', entry: identity(n, 'step', { name: 'pay', hash: '', occurrence }), ...outcome })
+
+const adopted = (n: number) => said({ op: 'adopt', n, position: n })
+
+const givenOf = (offer: Offer) =>
+  journalOf(offer).map(({ n, attempt, state, delivered: order, after, former }) => [
+    n,
+    attempt,
+    state,
+    order,
+    after,
+    former,
+  ])
+
+test('a failure is handed to the next attempt, which takes it over, and is its own in a replay', async () => {
+  const { c, link } = current()
+  const first = await begun()
+  await link.report(first, 2, paid(1, FAILED), delivered([1, 1]), paid(2, DONE), killed())
+  const second = await next(first.run)
+  assert.deepEqual(givenOf(second), [
+    [1, 1, 'failed', 1, 1, null],
+    [2, 1, 'done', null, 0, null],
+  ])
+  assert.deepEqual([...(await recordsAfter(c.db, first.run, { n: 0, last: 0 }))], journalOf(second))
+  await link.report(second, 1, start(), adopted(1), delivered([1, 1]), adopted(2), delivered([2, 2]))
+  await link.report(second, 6, sleeps(3, 0), parked('sleep'), evicted())
+  await hurry(first.run)
+  const again = await next(first.run)
+  assert.deepEqual([again.attempt, again.replay], [2, true])
+  assert.deepEqual(givenOf(again).slice(0, 2), [
+    [1, 2, 'failed', 1, 1, [1, 1]],
+    [2, 2, 'done', 2, 2, null],
+  ])
+  await link.report(again, 1, start(), end(returned(null), 1))
+})
+
+test('a child that fails after its attempt was lost is handed over as one that nobody was given', async () => {
+  const { link } = current()
+  const first = await begun()
+  await link.report(first, 2, calls(1, 'child'))
+  const { agent } = current()
+  const child = await takeNext(agent, link)
+  await link.report(first, 3, killed())
+  await link.report(child, 2, end({ how: 'exited', exitCode: 3 }, 1))
+  const second = await next(first.run)
+  assert.deepEqual(givenOf(second), [[1, 1, 'failed', null, 0, null]])
+  await link.report(second, 1, start(), end(returned(null), 1))
+})
+
+test('the failure that an attempt was given last is taken back when it throws, and no other', async () => {
+  const { link } = current()
+  const first = await begun()
+  await link.report(first, 2, paid(1, FAILED), delivered([1, 1]), paid(2, FAILED), paid(3, DONE))
+  // Told in one go with the end.
+  await link.report(first, 6, delivered([2, 2, 2]), threw())
+  await hurry(first.run)
+  const second = await next(first.run)
+  assert.deepEqual(givenOf(second), [
+    [1, 1, 'failed', 1, 1, null],
+    [2, 1, 'failed', null, 2, null],
+    [3, 1, 'done', null, 0, null],
+  ])
+  // It is tried again and is given before the throw; now the last is a result.
+  await link.report(second, 1, start(), adopted(1), delivered([1, 1]), paid(4, DONE, 2), delivered([2, 4]), threw())
+  await hurry(first.run)
+  const third = await next(first.run)
+  assert.deepEqual(givenOf(third).slice(0, 2), [
+    [1, 2, 'failed', 1, 1, [1, 1]],
+    [2, 1, 'failed', null, 2, null],
+  ])
+  await link.report(third, 1, start(), end(returned(null), 1))
+})
+
+test('a failure stays given when its attempt is lost, and when it is that of a child', async () => {
+  const { agent, link } = current()
+  const lost = await begun()
+  await link.report(lost, 2, paid(1, FAILED), delivered([1, 1]), killed())
+  const second = await next(lost.run)
+  assert.deepEqual(givenOf(second), [[1, 1, 'failed', 1, 1, null]])
+  await link.report(second, 1, start(), end(returned(null), 1))
+  const parent = await begun()
+  await link.report(parent, 2, calls(1, 'child'))
+  const child = await takeNext(agent, link)
+  await link.report(child, 2, end({ how: 'exited', exitCode: 3 }, 1))
+  await link.report(parent, 3, delivered([1, 1]), threw())
+  await hurry(parent.run)
+  const again = await next(parent.run)
+  assert.deepEqual(givenOf(again), [[1, 1, 'failed', 1, 1, null]])
+  await link.report(again, 1, start(), end(returned(null), 1))
+})
+
+test('a failure stays given where an attempt before the one that threw had got further', async () => {
+  const { c, link } = current()
+  const first = await begun()
+  await link.report(first, 2, paid(1, FAILED), delivered([1, 1]), paid(2, DONE), killed())
+  const second = await next(first.run)
+  await link.report(second, 1, start(), adopted(1), delivered([1, 1]), threw())
+  await hurry(first.run)
+  const third = await next(first.run)
+  assert.deepEqual(givenOf(third), [
+    [1, 2, 'failed', 1, 1, [1, 1]],
+    [2, 1, 'done', null, 0, null],
+  ])
+  await link.report(third, 1, start(), end(returned(null), 1))
+  assert.equal((await c.call(ops.runs.get, { run: first.run })).run.status, 'completed')
+})

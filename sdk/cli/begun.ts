@@ -1,5 +1,6 @@
 import { ApiError } from '../client/index.ts'
 import { Failure, reportOf } from './failure.ts'
+import { withoutAdvice } from './way-out.ts'
 
 interface Begun {
   /** What was begun, and what of it could not be read. */
@@ -17,5 +18,8 @@ interface Begun {
 export function begun(error: unknown, { what, next, detail }: Begun): unknown {
   if (!(error instanceof ApiError)) return error
   const { message, exit } = reportOf(error, '')
-  return new Failure(`${what}: ${message}`, next, exit, { code: error.code, detail: { ...error.detail, ...detail } })
+  return new Failure(`${what}: ${withoutAdvice(message)}`, next, exit, {
+    code: error.code,
+    detail: { ...error.detail, ...detail },
+  })
 }

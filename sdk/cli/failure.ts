@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { ApiError } from '../client/index.ts'
 import { EXIT } from './exit-codes.ts'
-import { wayOut } from './way-out.ts'
+import { mayHaveBegun, wayOut, withoutAdvice } from './way-out.ts'
 
 interface FailureAbout {
   code: string
@@ -55,7 +55,8 @@ function reportOfApiError(error: ApiError, command: string): FailureReport {
   const isNamed = typeof path !== 'string' || error.message.includes(path) || file !== undefined
   const where = isNamed ? '' : `${path}: `
   const id = error.status >= 500 && error.requestId ? ` (request ${error.requestId})` : ''
-  return tell(`${where}${error.message}${id}`, next, exit, { code: error.code, detail: error.detail })
+  const message = mayHaveBegun(error, command) ? withoutAdvice(error.message) : error.message
+  return tell(`${where}${message}${id}`, next, exit, { code: error.code, detail: error.detail })
 }
 
 function tell(

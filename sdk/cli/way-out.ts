@@ -64,8 +64,18 @@ const WAYS: Record<ApiErrorCode, Find> = {
 
 export function wayOut(error: ApiError, command: string): WayOut {
   const [next, exit] = wayOutOf(error, command)
-  const look = isUnsure(error) && Object.hasOwn(BEGINS, command) ? BEGINS[command] : undefined
-  return [look === undefined ? next : `${look} shows whether it was done all the same; ${AGAIN_BY_KEY}`, exit]
+  if (!mayHaveBegun(error, command)) return [next, exit]
+  return [`${BEGINS[command]} shows whether it was done all the same; ${AGAIN_BY_KEY}`, exit]
+}
+
+/** Whether the command has perhaps begun something that it would begin a second time. */
+export function mayHaveBegun(error: ApiError, command: string): boolean {
+  return isUnsure(error) && Object.hasOwn(BEGINS, command)
+}
+
+/** The service's own words advise to send the request again, which is right for a request and not for a command. */
+export function withoutAdvice(message: string): string {
+  return message.replace(/; try again\.(?= \(request |$)/, '.')
 }
 
 function wayOutOf(error: ApiError, command: string): WayOut {

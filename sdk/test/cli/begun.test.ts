@@ -10,7 +10,7 @@ import { KEY, ORG, startFake } from '../_kit/fake-service.ts'
 import { runCli } from '../_kit/run-cli.ts'
 import { aJob, aRun, events, sendStream } from '../_kit/samples.ts'
 
-const AGAIN = /again: windlass/
+const AGAIN = /again: windlass|try again/
 
 /** Refuses so many times, then answers. */
 function after(refusals: number, answer: Answerer): Answerer {
@@ -83,6 +83,7 @@ test('an outage that outlasts all patience leaves the run, and says how to go on
     await assert.rejects(tellRun(session, run, { patienceMs: 1 }, signal), (error) => {
       assert.ok(error instanceof Failure, String(error))
       assert.equal(error.exit, 5)
+      assert.doesNotMatch(error.message, AGAIN)
       assert.match(error.message, new RegExp(`${run.id}.*cannot reach its database`))
       assert.match(error.next, new RegExp(`^windlass (logs -f|runs output) ${run.id}$`))
       return true

@@ -4,12 +4,15 @@ import path from 'node:path'
 import { parseLine } from './line.ts'
 import type { SpoolLine } from './line.ts'
 import type { Position } from './position.ts'
+import { unreadableAtStart, type Unread } from './unread.ts'
 
 export interface Chunk {
   lines: ReadLine[]
   next: Position
-  /** Bytes that do not check; the rest of that file is skipped. */
+  /** Bytes that do not check, or that are not there though they were written. Lines behind them are read. */
   damagedBytes: number
+  /** Nothing could be read here; `next` is where it would go on without the rest of that file. */
+  unread?: Unread
 }
 
 /** A line, and where it begins in its file. */
@@ -23,7 +26,7 @@ export interface Segments {
   turnOver(): number
   end(): Position
   oldest(): Position
-  /** Lines from a position on, some at a time. */
+  /** Lines from a position on, some at a time. Does not reject. */
   read(from: Position): Promise<Chunk>
   dropBefore(segment: number): void
   close(): void
@@ -35,7 +38,7 @@ const CHUNK_BYTES = 256 * 1024
 /** `head` gives the lines that every new file begins with, so that the files before it can be removed. */
 export function openSegments(folder: string, head: () => string): Segments {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const sizes = new Map(existing(folder).map((segment) => [segment, statSync(fileOf(folder, segment)).size]))
+  const sizes = new Map(existing(folder).map((segment) => [segment, sizeOf(fileOf(folder, segment))]))
   let current = Math.max(0, ...sizes.keys())
   let least = 0
   let fd: number | undefined
@@ -74,14 +77,17 @@ export function openSegments(folder: string, head: () => string): Segments {
       const total = sizes.get(from.segment)
       const isOver = total === undefined || from.offset >= total
       if (isOver) return { lines: [], next: following(from, sizes, current), damagedBytes: 0 }
-      const chunk = await readChunk(fileOf(folder, from.segment), from.offset, total).catch((error: unknown) => {
-        // Dropped meanwhile: nobody needs what was in it.
-        if (sizes.has(from.segment)) throw error
-      })
-      if (!chunk) return { lines: [], next: following(from, sizes, current), damagedBytes: 0 }
-      const isDamaged = chunk.damagedBytes > 0
-      const next = isDamaged ? following(from, sizes, current) : { segment: from.segment, offset: chunk.offset }
-      return { lines: chunk.lines, next, damagedBytes: chunk.damagedBytes }
+      const file = fileOf(folder, from.segment)
+      const chunk = await readChunk(file, from.offset, total).catch((error: Error) => error)
+      if (!(chunk instanceof Error)) {
+        const { lines, offset, damagedBytes } = chunk
+        return { lines, next: { segment: from.segment, offset }, damagedBytes }
+      }
+      // Dropped meanwhile: nobody needs what was in it.
+      if (!sizes.has(from.segment)) return { lines: [], next: following(from, sizes, current), damagedBytes: 0 }
+      // More may be written into that file meanwhile.
+      const next = { segment: from.segment, offset: total }
+      return { lines: [], next, damagedBytes: 0, unread: { file, error: chunk } }
     },
     dropBefore(segment) {
       for (const each of [...sizes.keys()].filter((number) => number < segment)) {
@@ -103,6 +109,14 @@ function fileOf(folder: string, segment: number): string {
 function existing(folder: string): number[] {
   const names = readdirSync(folder).filter((name) => /^\d{10}\.spool$/.test(name))
   return names.map((name) => Number.parseInt(name, 10)).sort((a, b) => a - b)
+}
+
+function sizeOf(file: string): number {
+  try {
+    return statSync(file).size
+  } catch (error) {
+    throw unreadableAtStart({ file, error: error as Error })
+  }
 }
 
 function following(from: Position, sizes: Map<number, number>, current: number): Position {
@@ -138,28 +152,26 @@ async function readChunk(file: string, offset: number, total: number) {
       const buffer = Buffer.allocUnsafe(Math.min(bytes, total - offset))
       const { bytesRead } = await handle.read(buffer, 0, buffer.length, offset)
       const chunk = split(buffer.subarray(0, bytesRead), offset)
+      // One that ends before what was written into it was cut short.
       const isWhole = offset + bytesRead >= total || bytesRead < buffer.length
-      if (chunk.lines.length > 0 || chunk.isDamaged || isWhole) return settled(chunk, offset, bytesRead, isWhole)
+      if (isWhole) return { ...chunk, offset: total, damagedBytes: chunk.damagedBytes + total - offset - chunk.used }
+      if (chunk.used > 0) return { ...chunk, offset: offset + chunk.used }
     }
   } finally {
     await handle.close()
   }
 }
 
-function settled(chunk: ReturnType<typeof split>, offset: number, bytesRead: number, isWhole: boolean) {
-  const isTorn = isWhole && chunk.used < bytesRead
-  const damagedBytes = chunk.isDamaged || isTorn ? bytesRead - chunk.used : 0
-  return { lines: chunk.lines, offset: offset + chunk.used, damagedBytes }
-}
-
-function split(buffer: Buffer, offset: number): { lines: ReadLine[]; used: number; isDamaged: boolean } {
+/** The whole lines in it that check. No line holds a line break, so that the next one begins behind it for certain. */
+function split(buffer: Buffer, offset: number): { lines: ReadLine[]; used: number; damagedBytes: number } {
   const lines: ReadLine[] = []
   let used = 0
+  let damagedBytes = 0
   for (let end = buffer.indexOf(10); end >= 0; end = buffer.indexOf(10, used)) {
     const line = parseLine(buffer.subarray(used, end))
-    if (!line) return { lines, used, isDamaged: true }
-    lines.push(Object.assign(line, { offset: offset + used }))
+    if (line) lines.push(Object.assign(line, { offset: offset + used }))
+    else damagedBytes += end + 1 - used
     used = end + 1
   }
-  return { lines, used, isDamaged: false }
+  return { lines, used, damagedBytes }
 }

@@ -1,6 +1,7 @@
 import { closeSync, ftruncateSync, mkdirSync, openSync, readdirSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
+import type { Log } from '@windlass/shared/log.ts'
 import { parseLine } from './line.ts'
 import type { SpoolLine } from './line.ts'
 import type { Position } from './position.ts'
@@ -28,6 +29,7 @@ export interface Segments {
   oldest(): Position
   /** Lines from a position on, some at a time. Does not reject. */
   read(from: Position): Promise<Chunk>
+  /** In order, as a later file says what of an earlier one is over. What cannot be removed is tried again next time. */
   dropBefore(segment: number): void
   close(): void
 }
@@ -36,11 +38,13 @@ const SEGMENT_BYTES = 4 * 1024 * 1024
 const CHUNK_BYTES = 256 * 1024
 
 /** `head` gives the lines that every new file begins with, so that the files before it can be removed. */
-export function openSegments(folder: string, head: () => string): Segments {
+export function openSegments(folder: string, head: () => string, log: Log): Segments {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const sizes = new Map(existing(folder).map((segment) => [segment, sizeOf(fileOf(folder, segment))]))
   let current = Math.max(0, ...sizes.keys())
   let least = 0
+  /** Could not be removed, which is said once. */
+  let staying: number | undefined
   let fd: number | undefined
 
   const begin = () => {
@@ -91,7 +95,12 @@ export function openSegments(folder: string, head: () => string): Segments {
     },
     dropBefore(segment) {
       for (const each of [...sizes.keys()].filter((number) => number < segment)) {
-        unlinkSync(fileOf(folder, each))
+        const error = unlinkError(fileOf(folder, each))
+        if (error) {
+          if (each !== staying) log.error('spool.file-stays', { file: fileOf(folder, each), error })
+          staying = each
+          return
+        }
         sizes.delete(each)
       }
     },
@@ -109,6 +118,15 @@ function fileOf(folder: string, segment: number): string {
 function existing(folder: string): number[] {
   const names = readdirSync(folder).filter((name) => /^\d{10}\.spool$/.test(name))
   return names.map((name) => Number.parseInt(name, 10)).sort((a, b) => a - b)
+}
+
+function unlinkError(file: string): Error | undefined {
+  try {
+    unlinkSync(file)
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : (error as Error)
+  }
 }
 
 function sizeOf(file: string): number {
@@ -162,7 +180,7 @@ async function readChunk(file: string, offset: number, total: number) {
   }
 }
 
-/** The whole lines in it that check. No line holds a line break, so that the next one begins behind it for certain. */
+/** The whole lines in it that check. None holds a line break, so that the next one begins behind it for certain. */
 function split(buffer: Buffer, offset: number): { lines: ReadLine[]; used: number; damagedBytes: number } {
   const lines: ReadLine[] = []
   let used = 0

@@ -60,7 +60,7 @@ const GAP_NOTE_MS = 1_000
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const known = new Map<string, Held>()
-  const segments = openSegments(options.folder, () => [...known.values()].map(headOf).join(''))
+  const segments = openSegments(options.folder, () => [...known.values()].map(headOf).join(''), options.log)
   const needed = new NeededFiles(segments)
   await recoverSpool(segments, known, needed, options.log)
   return new SpoolInFiles(options, { known, needed, segments })

@@ -63,7 +63,16 @@ export async function obtainIdentity(config: AgentConfig, log: Log, signal: Abor
   return identity
 }
 
-const FirstKey = z.object({ of: z.string(), privateKey: z.looseObject({ x: z.string(), d: z.string() }) })
+/** Both halves are 32 bytes: one that is cut short is none. */
+const HalfKey = z.string().regex(/^[\w-]{43}$/)
+const WholeKey = z.looseObject({ x: HalfKey, d: HalfKey })
+const FirstKey = z.object({ of: z.string(), privateKey: WholeKey })
+const Saved = z.looseObject({
+  runner: z.string().min(1),
+  privateKey: WholeKey,
+  nextKey: WholeKey.optional(),
+  formerKeys: z.array(z.looseObject({ key: WholeKey })).optional(),
+})
 
 /**
  * On disk before it is asked for: when the answer is lost, or we are killed before we have it, the coordinator answers
@@ -158,8 +167,8 @@ function refused(error: ApiError): AgentRefusal {
 
 function parseIdentity(file: string, text: string): Identity {
   try {
-    const identity = JSON.parse(text) as Partial<Identity>
-    if (identity.runner && identity.privateKey?.d) return identity as Identity
+    const identity: unknown = JSON.parse(text)
+    if (Saved.safeParse(identity).success) return identity as Identity
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
   }

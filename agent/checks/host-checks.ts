@@ -7,9 +7,11 @@ import type { Check } from './checks.ts'
 import { diskChecks, folderCheck } from './disk.ts'
 
 const HOOK_FRESH_MS = 5_000
+/** A disk may take seconds to say that it cannot read. */
+const SPOOL_FRESH_MS = 2_000
 
 interface HostParts {
-  spool: Pick<Spool, 'trouble'>
+  spool: Pick<Spool, 'trouble' | 'reader'>
   hooks: Pick<Hooks, 'trouble' | 'preClaim'>
   bundles: Pick<Bundles, 'empty'>
 }
@@ -25,6 +27,7 @@ export function hostChecks(
     folderCheck('workspaces', path.join(home, 'workspaces')),
     folderCheck('spool', path.join(home, 'spool')),
     { name: 'spool-writes', freshMs: 0, look: () => spool.trouble() },
+    { name: 'spool-reads', freshMs: SPOOL_FRESH_MS, look: () => spool.reader.trouble() },
     { name: 'hooks', freshMs: HOOK_FRESH_MS, look: () => hooks.trouble() },
     // Where the hooks themselves are in disorder, that is said once.
     {

@@ -13,7 +13,7 @@ export interface UploadOptions {
   /** Unsent text kept in memory; what is beyond is read back from the spool's files. */
   memoryBytes: number
   log: Log
-  /** The coordinator lacks entries that were acknowledged before: it has lost them, and the run cannot be told any more. */
+  /** Entries that the coordinator lacks are gone, here or after it had acknowledged them: the run cannot be told any more. */
   onGap(held: Held): void
 }
 
@@ -69,7 +69,7 @@ class SpoolUpload implements Upload {
   rewind(): void {
     const { spool } = this.#options
     this.#window.clear()
-    this.#restart(spool.held().every(isSent) ? spool.end() : spool.oldest())
+    this.#restart(spool.held().every(isSent) ? spool.reader.end() : spool.reader.oldest())
   }
 
   settle(): void {
@@ -118,11 +118,11 @@ class SpoolUpload implements Upload {
     const { spool, link } = this.#options
     const goesOn = () => mine === this.#turn && link.isReady
     for (let at = from; goesOn();) {
-      const end = spool.end()
-      if (at.segment === end.segment && at.offset >= end.offset) return onEnd()
+      const end = spool.reader.end()
+      if (at.segment === end.segment && at.offset >= end.offset) return this.#atEnd(isMeant, onEnd)
       // The window may be full already: one way to here is that memory is.
       await this.#window.room()
-      const { lines, next } = await spool.read(at)
+      const { lines, next } = await spool.reader.read(at)
       if (!goesOn()) return
       const batches = lines.filter((line) => line.kind === 'batch')
       const { segment } = at
@@ -131,6 +131,18 @@ class SpoolUpload implements Upload {
       at = next
       onPiece?.(at)
     }
+  }
+
+  /**
+   * All that was written by now has been read: what is not sent stands in no file any more. Where nothing follows it,
+   * no later batch would show that.
+   */
+  #atEnd(isMeant: Reading['isMeant'], onEnd: () => void): void {
+    const { spool } = this.#options
+    const missing = spool.held().filter((held) => isMeant(held) && !isSent(held))
+    // First, as what is said of the missing is to be sent too.
+    onEnd()
+    for (const held of missing) if (spool.find(held.run, held.epoch) === held) this.#options.onGap(held)
   }
 
   #unsentOf(line: Batch, segment: number, isMeant: Reading['isMeant']): string[] {

@@ -107,3 +107,20 @@ test('of a registration that was refused no key stays: nobody has to be told of 
   assert.equal(asked.length, 1)
   assert.equal(existsSync(firstKeyIn(home)), false)
 })
+
+test('an identity that is damaged is refused with what to do, however it is damaged', async (t) => {
+  const { url, asked } = await aCoordinator(t, () => false)
+  const home = await aHome(t)
+  const { privateKey, ...rest } = await obtain(url, home)
+  const cut = { ...privateKey, d: privateKey.d!.slice(0, 20) }
+  const damaged = [null, [], {}, 7, { ...rest, privateKey: cut }, { ...rest, privateKey: { ...privateKey, x: '' } }]
+  const texts = damaged.map((each) => JSON.stringify(each))
+  for (const text of [...texts, '', '\0\0', JSON.stringify({ ...rest, privateKey, nextKey: cut })]) {
+    writeFileSync(path.join(home, 'identity.json'), text)
+    const expected = { exitCode: 78, message: /identity\.json is damaged: remove it and register again/ }
+    await assert.rejects(obtain(url, home), expected, text)
+  }
+  writeFileSync(path.join(home, 'identity.json'), JSON.stringify({ ...rest, privateKey }))
+  assert.equal((await obtain(url, home)).privateKey.d, privateKey.d)
+  assert.equal(asked.length, 1)
+})

@@ -1,15 +1,19 @@
+import type { Unready } from '@windlass/shared/model/runner.ts'
 import type { Cause } from '@windlass/shared/model/why.ts'
 import type { Situation } from './store-why.ts'
 import { causeOf, lengthening, timeText } from './why-texts.ts'
 
-/** As agents call it in agent/checks: what programs say is written down before it is told, and that is not possible. */
-const WRITES = 'spool-writes'
+/** As agents call them in agent/checks: what programs say is written down before it is told, and one of both fails. */
+const UNTOLD: Partial<Record<string, string>> = {
+  'spool-writes': 'write down what it says',
+  'spool-reads': 'read what it has written down of it',
+}
 
 /** Why a run that its agent has begun is where it is. */
 export function executing(run: Situation, since: Date): Cause {
   const heard = run.lastHeardAt === null ? '' : ` Its runner was last heard of at ${timeText(run.lastHeardAt)}.`
-  const full = run.unready?.find(({ check }) => check === WRITES)
-  const { ended, change } = full ? untold(full) : executes(run)
+  const [found] = run.unready?.filter(({ check }) => UNTOLD[check] !== undefined) ?? []
+  const { ended, change } = found ? untold(found) : executes(run)
   return causeOf({
     code: 'EXECUTING',
     message:
@@ -27,9 +31,9 @@ const executes = ({ id }: Situation) => ({
 })
 
 /** Whoever cancelled it would throw away what it may have done. */
-const untold = ({ message }: { message: string }) => ({
-  ended: ', or has ended: its agent cannot write down what it says',
+const untold = ({ check, message }: Unready) => ({
+  ended: `, or has ended: its agent cannot ${UNTOLD[check]}`,
   change:
-    `Whoever keeps the machine of the runner (${WRITES}: ${message.replace(/\.$/, '')}). ` +
+    `Whoever keeps the machine of the runner (${check}: ${message.replace(/\.$/, '')}). ` +
     'Then its agent tells what the program has done.',
 })

@@ -99,6 +99,8 @@ export function addWritten(held: Held, last: number, chars: number, segment: num
 /** Answers the characters that fell away and the files that hold nothing of it any more. */
 export function takeAcked(held: Held, seq: number): { chars: number; segments: number[] } {
   held.acked = Math.max(held.acked, Math.min(seq, held.written))
+  // A connection before this one may have brought more than was said of it at the start of this one.
+  held.sent = Math.max(held.sent, Math.min(seq, held.written))
   const marks = take(held.marks, (mark) => mark.last <= held.acked)
   const parts = take(held.parts, (part) => part.last <= held.acked)
   const chars = marks.reduce((sum, mark) => sum + mark.chars, 0)

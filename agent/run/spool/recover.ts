@@ -3,6 +3,7 @@ import { addWritten, keyOf, newHeld } from './held.ts'
 import type { Held } from './held.ts'
 import type { NeededFiles } from './needed-files.ts'
 import type { ReadLine, Segments } from './segments.ts'
+import { unreadableAtStart } from './unread.ts'
 
 /** Reads what an earlier process left, into `known` and into the count of placements that need each file. */
 export async function recoverSpool(
@@ -14,7 +15,8 @@ export async function recoverSpool(
   const end = segments.end()
   let at = segments.oldest()
   while (at.segment < end.segment || at.offset < end.offset) {
-    const { lines, next, damagedBytes } = await segments.read(at)
+    const { lines, next, damagedBytes, unread } = await segments.read(at)
+    if (unread) throw unreadableAtStart(unread)
     for (const line of lines) replay(line, at.segment, known)
     // The last line of a process that was killed; nothing of it was ever sent.
     if (damagedBytes > 0) log.warn('spool.torn', { segment: at.segment, bytes: damagedBytes })
@@ -50,6 +52,8 @@ function replay(line: ReadLine, segment: number, known: Map<string, Held>): void
     held.written = Math.max(held.written, line.next - 1)
     return
   }
+  // Left from a write that failed, after which the disk would not cut the file: it was written again.
+  if (line.last <= held.written) return
   // Whatever was left out before it, it tells of that itself.
   held.gap = undefined
   if (held.parts.length === 0) held.acked = line.first - 1

@@ -1,15 +1,19 @@
 import { closeSync, ftruncateSync, mkdirSync, openSync, readdirSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
+import type { Log } from '@windlass/shared/log.ts'
 import { parseLine } from './line.ts'
 import type { SpoolLine } from './line.ts'
 import type { Position } from './position.ts'
+import { unreadableAtStart, type Unread } from './unread.ts'
 
 export interface Chunk {
   lines: ReadLine[]
   next: Position
-  /** Bytes that do not check; the rest of that file is skipped. */
+  /** Bytes that do not check, or that are not there though they were written. Lines behind them are read. */
   damagedBytes: number
+  /** Nothing could be read here; `next` is where it would go on without the rest of that file. */
+  unread?: Unread
 }
 
 /** A line, and where it begins in its file. */
@@ -23,8 +27,9 @@ export interface Segments {
   turnOver(): number
   end(): Position
   oldest(): Position
-  /** Lines from a position on, some at a time. */
+  /** Lines from a position on, some at a time. Does not reject. */
   read(from: Position): Promise<Chunk>
+  /** In order, as a later file says what of an earlier one is over. What cannot be removed is tried again next time. */
   dropBefore(segment: number): void
   close(): void
 }
@@ -33,11 +38,13 @@ const SEGMENT_BYTES = 4 * 1024 * 1024
 const CHUNK_BYTES = 256 * 1024
 
 /** `head` gives the lines that every new file begins with, so that the files before it can be removed. */
-export function openSegments(folder: string, head: () => string): Segments {
+export function openSegments(folder: string, head: () => string, log: Log): Segments {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const sizes = new Map(existing(folder).map((segment) => [segment, statSync(fileOf(folder, segment)).size]))
+  const sizes = new Map(existing(folder).map((segment) => [segment, sizeOf(fileOf(folder, segment))]))
   let current = Math.max(0, ...sizes.keys())
   let least = 0
+  /** Could not be removed, which is said once. */
+  let staying: number | undefined
   let fd: number | undefined
 
   const begin = () => {
@@ -74,18 +81,26 @@ export function openSegments(folder: string, head: () => string): Segments {
       const total = sizes.get(from.segment)
       const isOver = total === undefined || from.offset >= total
       if (isOver) return { lines: [], next: following(from, sizes, current), damagedBytes: 0 }
-      const chunk = await readChunk(fileOf(folder, from.segment), from.offset, total).catch((error: unknown) => {
-        // Dropped meanwhile: nobody needs what was in it.
-        if (sizes.has(from.segment)) throw error
-      })
-      if (!chunk) return { lines: [], next: following(from, sizes, current), damagedBytes: 0 }
-      const isDamaged = chunk.damagedBytes > 0
-      const next = isDamaged ? following(from, sizes, current) : { segment: from.segment, offset: chunk.offset }
-      return { lines: chunk.lines, next, damagedBytes: chunk.damagedBytes }
+      const file = fileOf(folder, from.segment)
+      const chunk = await readChunk(file, from.offset, total).catch((error: Error) => error)
+      if (!(chunk instanceof Error)) {
+        const { lines, offset, damagedBytes } = chunk
+        return { lines, next: { segment: from.segment, offset }, damagedBytes }
+      }
+      // Dropped meanwhile: nobody needs what was in it.
+      if (!sizes.has(from.segment)) return { lines: [], next: following(from, sizes, current), damagedBytes: 0 }
+      // More may be written into that file meanwhile.
+      const next = { segment: from.segment, offset: total }
+      return { lines: [], next, damagedBytes: 0, unread: { file, error: chunk } }
     },
     dropBefore(segment) {
       for (const each of [...sizes.keys()].filter((number) => number < segment)) {
-        unlinkSync(fileOf(folder, each))
+        const error = unlinkError(fileOf(folder, each))
+        if (error) {
+          if (each !== staying) log.error('spool.file-stays', { file: fileOf(folder, each), error })
+          staying = each
+          return
+        }
         sizes.delete(each)
       }
     },
@@ -103,6 +118,23 @@ function fileOf(folder: string, segment: number): string {
 function existing(folder: string): number[] {
   const names = readdirSync(folder).filter((name) => /^\d{10}\.spool$/.test(name))
   return names.map((name) => Number.parseInt(name, 10)).sort((a, b) => a - b)
+}
+
+function unlinkError(file: string): Error | undefined {
+  try {
+    unlinkSync(file)
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : (error as Error)
+  }
+}
+
+function sizeOf(file: string): number {
+  try {
+    return statSync(file).size
+  } catch (error) {
+    throw unreadableAtStart({ file, error: error as Error })
+  }
 }
 
 function following(from: Position, sizes: Map<number, number>, current: number): Position {
@@ -138,28 +170,26 @@ async function readChunk(file: string, offset: number, total: number) {
       const buffer = Buffer.allocUnsafe(Math.min(bytes, total - offset))
       const { bytesRead } = await handle.read(buffer, 0, buffer.length, offset)
       const chunk = split(buffer.subarray(0, bytesRead), offset)
+      // One that ends before what was written into it was cut short.
       const isWhole = offset + bytesRead >= total || bytesRead < buffer.length
-      if (chunk.lines.length > 0 || chunk.isDamaged || isWhole) return settled(chunk, offset, bytesRead, isWhole)
+      if (isWhole) return { ...chunk, offset: total, damagedBytes: chunk.damagedBytes + total - offset - chunk.used }
+      if (chunk.used > 0) return { ...chunk, offset: offset + chunk.used }
     }
   } finally {
     await handle.close()
   }
 }
 
-function settled(chunk: ReturnType<typeof split>, offset: number, bytesRead: number, isWhole: boolean) {
-  const isTorn = isWhole && chunk.used < bytesRead
-  const damagedBytes = chunk.isDamaged || isTorn ? bytesRead - chunk.used : 0
-  return { lines: chunk.lines, offset: offset + chunk.used, damagedBytes }
-}
-
-function split(buffer: Buffer, offset: number): { lines: ReadLine[]; used: number; isDamaged: boolean } {
+/** The whole lines in it that check. None holds a line break, so that the next one begins behind it for certain. */
+function split(buffer: Buffer, offset: number): { lines: ReadLine[]; used: number; damagedBytes: number } {
   const lines: ReadLine[] = []
   let used = 0
+  let damagedBytes = 0
   for (let end = buffer.indexOf(10); end >= 0; end = buffer.indexOf(10, used)) {
     const line = parseLine(buffer.subarray(used, end))
-    if (!line) return { lines, used, isDamaged: true }
-    lines.push(Object.assign(line, { offset: offset + used }))
+    if (line) lines.push(Object.assign(line, { offset: offset + used }))
+    else damagedBytes += end + 1 - used
     used = end + 1
   }
-  return { lines, used, isDamaged: false }
+  return { lines, used, damagedBytes }
 }

@@ -9,7 +9,8 @@ import type { FrameMark, Held, Written } from './held.ts'
 import { forgetLine, openLine, openLines } from './line.ts'
 import { NeededFiles } from './needed-files.ts'
 import { recoverSpool } from './recover.ts'
-import { openSegments, type Chunk, type Segments } from './segments.ts'
+import { SpoolReader } from './reader.ts'
+import { openSegments, type Segments } from './segments.ts'
 import type { Position } from './position.ts'
 import { createThrottle, type Throttle, type ThrottleOptions } from './throttle.ts'
 
@@ -17,6 +18,8 @@ export interface SpoolOptions extends Omit<ThrottleOptions, 'total'> {
   folder: string
   /** How far this machine's clock is behind the coordinator's, by which the log of a run is told. */
   offsetMs?: () => number
+  /** For how long a file is tried again that is gone, or whose part of the disk is. */
+  unreadableMs?: number
   log: Log
 }
 
@@ -41,9 +44,7 @@ export interface Spool {
   holds(): Placement[]
   /** Told about each write, in order. */
   onWritten(listener: (written: Written[]) => void): void
-  read(from: Position): Promise<Chunk>
-  oldest(): Position
-  end(): Position
+  readonly reader: Pick<SpoolReader, 'read' | 'oldest' | 'end' | 'trouble'>
   stats(): { placements: number; unacknowledged: number }
   /** Why it cannot be written at present. */
   trouble(): string | undefined
@@ -59,7 +60,7 @@ const GAP_NOTE_MS = 1_000
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const known = new Map<string, Held>()
-  const segments = openSegments(options.folder, () => [...known.values()].map(headOf).join(''))
+  const segments = openSegments(options.folder, () => [...known.values()].map(headOf).join(''), options.log)
   const needed = new NeededFiles(segments)
   await recoverSpool(segments, known, needed, options.log)
   return new SpoolInFiles(options, { known, needed, segments })
@@ -79,6 +80,7 @@ class SpoolInFiles implements Spool {
   readonly #needed: NeededFiles
   readonly #segments: Segments
   readonly #throttle: Throttle
+  readonly reader: SpoolReader
   /** Something was gathered for them. */
   readonly #dirty = new Set<Held>()
   /** More was left out of them than the files say. */
@@ -95,6 +97,7 @@ class SpoolInFiles implements Spool {
     this.#known = known
     this.#needed = needed
     this.#segments = segments
+    this.reader = new SpoolReader({ ...options, segments })
     const total = [...known.values()].reduce((sum, { backlog }) => sum + backlog, 0)
     this.#throttle = createThrottle({ ...options, total })
     this.#throttle.onRelief((held) => {
@@ -268,18 +271,6 @@ class SpoolInFiles implements Spool {
 
   onWritten(listener: (written: Written[]) => void): void {
     this.#listener = listener
-  }
-
-  read(from: Position): Promise<Chunk> {
-    return this.#segments.read(from)
-  }
-
-  oldest(): Position {
-    return this.#segments.oldest()
-  }
-
-  end(): Position {
-    return this.#segments.end()
   }
 
   stats(): { placements: number; unacknowledged: number } {

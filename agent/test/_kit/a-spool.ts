@@ -20,7 +20,7 @@ export function textsOf(entries: readonly Entry[]): string[] {
 
 export function aSpool(
   folder: string,
-  more: { runBytes?: number; totalBytes?: number; cutAfterMs?: number; awayMs?: number } = {},
+  more: { runBytes?: number; totalBytes?: number; cutAfterMs?: number; awayMs?: number; unreadableMs?: number } = {},
 ): Promise<Spool & Logged> {
   const logged = aLog()
   const options = {

@@ -121,6 +121,31 @@ test('over a slow line frames are short, from memory and from the files', async 
   })
 })
 
+test('what a former connection has brought is not missed when its file is gone', async () => {
+  await withSpool(async (spool) => {
+    const { say } = sayer(spool)
+    // More than one file takes, and not so many that it is sent behind the others.
+    for (let i = 0; i < 80; i++) void spool.append('run_a', 1, [anEntry('x'.repeat(60_000))])
+    spool.flush()
+    const { written } = spool.find('run_a', 1)!
+    say('run_b', 1)
+    spool.flush()
+    const first = spool.reader.oldest().segment
+    const receiver = aReceiver(spool)
+    receiver.connect()
+    // The coordinator knew nothing of it yet when it said welcome.
+    spool.ack('run_a', 1, written)
+    assert.ok(spool.reader.oldest().segment > first, 'the file is gone')
+    await untilPolled('the other', () => received(receiver, 'run_b').length === 1)
+    await untilPolled('it is live', () => {
+      say('run_b', 1)
+      spool.flush()
+      return received(receiver, 'run_b').length > 1
+    })
+    assert.equal(receiver.gaps, 0)
+  })
+})
+
 test('whatever is written, cut and acknowledged: all comes once and in order', async (t) => {
   const run = fc.constantFrom(...RUNS)
   const step = fc.oneof(

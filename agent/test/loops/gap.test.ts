@@ -1,13 +1,16 @@
 // A part of what a run had said is gone: on the disk of its agent, or in the database.
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { after, test } from 'node:test'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import { isGone } from '@windlass/shared/test/_kit/processes.ts'
 import { until, untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { endAgentProcesses } from '../_kit/an-agent.ts'
+import { aProgram } from '../_kit/bundle.ts'
 import { linesOf } from '../_kit/fake-coordinator.ts'
+import { textIn } from '../_kit/text-in.ts'
+import { withAgent } from '../_kit/with-agent.ts'
 import { abandoned } from '../takeover/abandoned.ts'
 
 const TICKS = `
@@ -57,6 +60,37 @@ test('a damaged part in the middle of the spool is told as a loss, and the progr
     lines.map((_line, at) => `line ${at + 1};`),
   )
   assert.ok(isGone(pid))
+})
+
+withAgent('the end of a run that is damaged before it is told is told as a loss', async ({ fake, folder }) => {
+  fake.mute.add('entries')
+  const placement = fake.offer(await aProgram('return 7'))
+  await untilPolled('it stands in the spool', () => textIn(path.join(folder, 'spool')).includes('"returned"'))
+  damage(filesOf(folder)[0]!, '"returned"')
+  fake.mute.delete('entries')
+  fake.cut()
+  assert.deepEqual(await fake.ending(placement), LOST)
+})
+
+withAgent('an agent takes no work while it cannot read what it has to tell', async ({ fake, agent, folder }) => {
+  fake.mute.add('entries')
+  const bundle = await aProgram('return 7')
+  const first = fake.offer(bundle)
+  await untilPolled('it stands in the spool', () => textIn(path.join(folder, 'spool')).includes('"returned"'))
+  const [file] = filesOf(folder)
+  renameSync(file!, path.join(folder, 'away'))
+  symlinkSync(file!, file!)
+  fake.mute.delete('entries')
+  fake.cut()
+  await until('the check fails', () =>
+    agent.lines.some(({ name, check }) => name === 'check.fails' && check === 'spool-reads'),
+  )
+  await until('the poll is given up', () => fake.polling() === 0)
+  const second = fake.offer(bundle)
+  rmSync(file!)
+  renameSync(path.join(folder, 'away'), file!)
+  for (const placement of [first, second])
+    assert.deepEqual(await fake.ending(placement), { how: 'returned', outputText: '7' })
 })
 
 function filesOf(folder: string): string[] {

@@ -70,7 +70,7 @@ test('it stands at the head of each file, when those before are gone', async (t)
     spool.flush()
   }
   spool.ack(run, 1, 91)
-  assert.ok(spool.oldest().segment > 1, 'the first file is gone')
+  assert.ok(spool.reader.oldest().segment > 1, 'the first file is gone')
   spool.close()
   const next = await aSpool(folder)
   assert.deepEqual(markOfHeld(next.find(run, 1)), { ...KNOWN, seq: 1 })

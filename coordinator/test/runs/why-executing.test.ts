@@ -16,7 +16,7 @@ after(() => c.stop())
 
 const causeOf = async (run: string): Promise<Cause> => (await c.call(ops.runs.why, { run })).why.causes[0]!
 
-test('a program whose agent writes nothing down may have ended, and no cancel is advised', async () => {
+test('a program whose agent writes nothing down, or cannot read it, may have ended: no cancel is advised', async () => {
   const { id } = await aRun(c, { workflow: 'any' })
   const { agent, link, offer } = await aRunningAgent(c)
   await link.report(offer, 1, start())
@@ -27,5 +27,10 @@ test('a program whose agent writes nothing down may have ended, and no cancel is
   const cause = await causeOf(id)
   assert.match(cause.message, /, attempt 1, or has ended: its agent cannot write down what it says\./)
   assert.match(cause.change, /^Whoever keeps the machine .*make room on it\)/)
+  const unread = JSON.stringify([{ check: 'spool-reads', message: 'a file cannot be read (EIO): mend it.' }])
+  await c.db`update runners set unready = ${unread}::text::json where id = ${agent.id}`
+  const other = await causeOf(id)
+  assert.match(other.message, /, or has ended: its agent cannot read what it has written down of it\./)
+  assert.match(other.change, /^Whoever keeps .*\(spool-reads: a file cannot be read \(EIO\): mend it\)/)
   agent.close()
 })

@@ -88,6 +88,22 @@ spoolTest('a record that was torn by a crash is left out, and what stands before
   }
 })
 
+spoolTest('a line that a failed write has left behind a torn one counts for nothing', async (folder) => {
+  const before = await aSpool(folder)
+  before.open([['run_a', 1]])
+  for (const text of numbers(1, 2)) {
+    void before.append('run_a', 1, [anEntry(text)])
+    before.flush()
+  }
+  before.close()
+  const file = (await filesOf(folder))[0]!
+  const first = (await readFile(file, 'utf8')).split('\n').find((line) => line.includes(' b run_a'))
+  await appendFile(file, `deadbeef b run_a\n${first}\n`)
+  const after = await aSpool(folder)
+  assert.equal(after.find('run_a', 1)?.written, 2)
+  after.close()
+})
+
 spoolTest('damage in a file does not stop what follows it', async (folder) => {
   const before = await aSpool(folder)
   before.open([['run_a', 1]])

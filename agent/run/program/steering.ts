@@ -127,11 +127,13 @@ export class Steering {
   }
 
   #tellToStop(message: StopMessage): void {
-    this.later(
-      message.graceMs / 2,
-      () => this.#host?.pid !== undefined && this.#host.enclosure.askOthers(this.#host.pid),
-    )
+    // What it has started is not asked to end where the run goes on: the program would take that for its own failure.
+    if (message.why !== 'handover') this.later(message.graceMs / 2, () => this.#askOthers())
     this.later(message.graceMs, () => this.step({ t: 'outstayed' }))
     this.tell({ t: 'cancel', ...message })
+  }
+
+  #askOthers(): void {
+    if (this.#host?.pid !== undefined) this.#host.enclosure.askOthers(this.#host.pid)
   }
 }

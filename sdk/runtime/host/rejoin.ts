@@ -15,8 +15,9 @@ const LOOK_MS = 20
  */
 export function rejoin(own: Session): void {
   const { folder, waitMs } = own.start.rejoin ?? { folder: undefined, waitMs: 0 }
-  // What it has started cannot be told from what is left of others: the next agent ends that.
-  if (folder === undefined || mayHaveStartedOthers()) return process.reallyExit(1)
+  // One that is handed over has withheld what it cannot do any more. And what a program has started cannot be told from
+  // what is left of others: the next agent ends that.
+  if (own.handover || folder === undefined || mayHaveStartedOthers()) return process.reallyExit(1)
   for (;;) {
     const lines = awaitLines(folder, waitMs)
     // Its worker threads go on meanwhile.

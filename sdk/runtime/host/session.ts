@@ -3,7 +3,6 @@ import type { CancelMessage, StartMessage } from '@windlass/shared/wire/program.
 import { AgentStoppedError, CancelledError, TimedOutError } from '../stop-errors.ts'
 import type { Engine } from '../engine/port.ts'
 import type { RunContext } from '../run-context.ts'
-import { mayHaveStartedOthers } from './started-others.ts'
 
 /** One run inside of this process. */
 export interface Session {
@@ -66,9 +65,7 @@ export function openSession(start: StartMessage, journal: readonly JournalRecord
 
   function handOver({ graceMs }: CancelMessage): void {
     if (session.stopped || session.handover) return
-    const halfAt = performance.now() + graceMs / 2
-    // What it has started is asked to end at half of the grace.
-    session.handover = () => hasLooked || (performance.now() >= halfAt && mayHaveStartedOthers())
+    session.handover = () => hasLooked
     // First: whoever listens to the signal may call something at once.
     session.engine?.handOver(session.handover)
     const rest = `What ends within ${graceMs} ms counts.`

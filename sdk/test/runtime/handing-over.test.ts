@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import test from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
@@ -177,31 +180,6 @@ test('who cancels it after that is heard: what was withheld goes on, and the sig
   assert.deepEqual(closed(host), ['step pay done'])
 })
 
-test('a program whose processes are asked to end takes that for no failure', async (t) => {
-  const host = await aHost(
-    t,
-    `const { execFile } = process.getBuiltinModule('node:child_process')
-     await step('pay', () => 1)
-     void sleep('1h').then(() => log('told'))
-     try {
-       await new Promise((resolve, reject) => {
-         const child = execFile('sleep', ['60'], (error) => (error ? reject(error) : resolve(0)))
-         log(String(child.pid))
-       })
-     } catch { await step('undo', () => 1) }`,
-  )
-  host.start()
-  await keep(host, 'pay')
-  const pid = Number(JSON.parse(await host.next('log')).text)
-  // Half of it is over at once.
-  host.send({ ...HANDOVER, graceMs: 0 })
-  host.send(wake(2))
-  assert.equal(JSON.parse(await host.next('log')).text, 'told')
-  process.kill(pid, 'SIGTERM')
-  await leaves(host)
-  assert.deepEqual(closed(host), ['step pay done'])
-})
-
 test('one that comes before the first call counts for it', async (t) => {
   const host = await aHost(
     t,
@@ -217,4 +195,15 @@ test('one that comes before the first call counts for it', async (t) => {
   host.poke()
   await leaves(host)
   assert.deepEqual(closed(host), [])
+})
+
+test('one whose agent is gone as well comes to an end, as nobody could give it what was withheld', async (t) => {
+  const host = await aHost(t, `${WAITS_INSIDE}\nreturn one`)
+  const folder = await mkdtemp(path.join(tmpdir(), 'windlass-handover-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  host.start({ rejoin: { folder, waitMs: 600_000 } })
+  await host.next('park')
+  host.send(HANDOVER)
+  host.leave()
+  await host.exited
 })

@@ -126,3 +126,22 @@ test('a failure stays given where an attempt before the one that threw had got f
   await link.report(third, 1, start(), end(returned(null), 1))
   assert.equal((await c.call(ops.runs.get, { run: first.run })).run.status, 'completed')
 })
+
+test('what lies behind a failure that was taken back is not taken for a way that an attempt has got', async () => {
+  const { c, link } = current()
+  const first = await begun()
+  await link.report(first, 2, paid(1, FAILED), delivered([1, 1]), paid(2, DONE), threw())
+  await hurry(first.run)
+  const second = await next(first.run)
+  const again = said({
+    op: 'close',
+    entry: identity(3, 'step', { name: 'pay', hash: '', occurrence: 1, position: 1 }),
+    ...FAILED,
+  })
+  await link.report(second, 1, start(), again, delivered([1, 3]), threw())
+  await hurry(first.run)
+  const third = await next(first.run)
+  assert.deepEqual(givenOf(third).at(-1), [3, 2, 'failed', null, 3, null])
+  await link.report(third, 1, start(), end(returned(null), 1))
+  assert.equal((await c.call(ops.runs.get, { run: first.run })).run.status, 'completed')
+})

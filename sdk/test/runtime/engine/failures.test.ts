@@ -159,6 +159,23 @@ test('the failure that was given last before a throw is tried again, though the 
   assert.deepEqual(paid.toSorted(), ['A', 'B', 'C'])
 })
 
+test('a failure that comes again and again is tried again after each throw', async () => {
+  const { paid, pay } = aProvider({ A: 3 })
+  const body: Body = async ({ step, call }) => {
+    const limit = limited(2)
+    const process = (order: string) => step('process', async () => [order, await call('check', order), pay(order)])
+    const all = ['A', 'B', 'C'].map((order) => limit(() => process(order)))
+    return (await Promise.all(all)).map((value) => (value as string[])[0])
+  }
+  const world = aWorld(({ args }) => (args.includes('A') ? 1 : 1000))
+  for (let attempt = 1; attempt <= 3; attempt++) {
+    assert.equal((await until(0, world, body)).how, 'threw')
+    world.threw()
+  }
+  assert.deepEqual(await until(0, world, body), { how: 'returned', value: ['A', 'B', 'C'] })
+  assert.deepEqual(paid.toSorted(), ['A', 'B', 'C'])
+})
+
 test('what was called behind a failure that is tried again goes to nobody else', async () => {
   const { paid, pay } = aProvider({ A: 1 })
   const body: Body = async ({ step }) => {

@@ -90,8 +90,19 @@ class MemoryWorld implements World {
     const records = [...this.records.values()]
     const own = records.filter(({ attempt, delivered }) => attempt === this.attempt && delivered !== null)
     const last = own.sort((a, b) => b.delivered! - a.delivered!)[0]
+    const takenBack = records.filter(
+      ({ state, delivered, former, after }) => state === 'failed' && delivered === null && !former && after > 0,
+    )
+    const isLeftOut = (each: JournalRecord) =>
+      takenBack.some(
+        (back) => back.attempt === each.attempt && callOf(back) === callOf(each) && each.position > back.after,
+      )
     const isBehind = (each: JournalRecord) =>
-      callOf(each) === callOf(last!) && each.occurrence > last!.occurrence && each.attempt < this.attempt
+      callOf(each) === callOf(last!) &&
+      each.occurrence > last!.occurrence &&
+      each.attempt < this.attempt &&
+      each.state !== 'failed' &&
+      !isLeftOut(each)
     if (last?.kind === 'step' && last.state === 'failed' && !records.some(isBehind))
       Object.assign(last, { delivered: null, former: null })
     this.attempt += 1

@@ -50,11 +50,15 @@ export async function once<Id extends MadeId, T>(
       if (taken) throw new KeyTaken(taken)
     })
   } catch (error) {
-    const by = error instanceof KeyTaken ? error.by : error instanceof Fault && (await findKey(deps.db, claim))
+    const by = error instanceof KeyTaken ? error.by : isRefusal(error) && (await findKey(deps.db, claim))
     if (!by) throw error
     return first(same(claim, by) as Id)
   }
 }
+
+/** What says nothing about the request needs no second look, and a database that is away could not give one. */
+const isRefusal = (error: unknown) =>
+  error instanceof Fault && !['UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL'].includes(error.code)
 
 /** Another request took the key meanwhile. Thrown to undo what was written with it. */
 class KeyTaken extends Error {

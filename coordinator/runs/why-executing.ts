@@ -30,7 +30,7 @@ const executes = ({ id }: Situation) => ({
     `\`windlass runs cancel ${id}\` ends it.`,
 })
 
-/** Whoever cancelled it would throw away what it may have done. */
+/** No cancel is advised: it would throw away what the program may have done. */
 const untold = ({ check, message }: Unready) => ({
   ended: `, or has ended: its agent cannot ${UNTOLD[check]}`,
   change:

@@ -4,7 +4,7 @@
  * a moment after a loss counts as well.
  */
 export interface Backlog {
-  /** Is one of those that are under way, until it settles. */
+  /** The work is one of those that are under way, until it settles. */
   track<T>(work: Promise<T>): Promise<T>
   /** The database was lost, under all that is under way and all that comes until it works again. */
   lost(): void

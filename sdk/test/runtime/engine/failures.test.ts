@@ -133,14 +133,19 @@ function limited(most: number) {
   }
 }
 
-test('the failure that was given last before a throw is tried again, though the same was called by then', async () => {
-  const { paid, pay } = aProvider({ A: 1 })
-  const body: Body = async ({ step, call }) => {
+/** A, B and C, two at a time, in steps of one name. */
+const threeInPool =
+  (pay: (order: string) => string): Body =>
+  async ({ step, call }) => {
     const limit = limited(2)
     const process = (order: string) => step('process', async () => [order, await call('check', order), pay(order)])
     const all = ['A', 'B', 'C'].map((order) => limit(() => process(order)))
     return (await Promise.all(all)).map((value) => (value as string[])[0])
   }
+
+test('the failure that was given last before a throw is tried again, though the same was called by then', async () => {
+  const { paid, pay } = aProvider({ A: 1 })
+  const body = threeInPool(pay)
   const checksOfA = ({ args }: { args: string }) => (args.includes('A') ? 1 : 1000)
   const world = aWorld(checksOfA)
   const threw = await until(0, world, body)
@@ -161,12 +166,7 @@ test('the failure that was given last before a throw is tried again, though the 
 
 test('a failure that comes again and again is tried again after each throw', async () => {
   const { paid, pay } = aProvider({ A: 3 })
-  const body: Body = async ({ step, call }) => {
-    const limit = limited(2)
-    const process = (order: string) => step('process', async () => [order, await call('check', order), pay(order)])
-    const all = ['A', 'B', 'C'].map((order) => limit(() => process(order)))
-    return (await Promise.all(all)).map((value) => (value as string[])[0])
-  }
+  const body = threeInPool(pay)
   const world = aWorld(({ args }) => (args.includes('A') ? 1 : 1000))
   for (let attempt = 1; attempt <= 3; attempt++) {
     assert.equal((await until(0, world, body)).how, 'threw')

@@ -1,4 +1,4 @@
-// A parent's sleep is over while the database has yet to take what agents told in its absence: its child may have ended.
+// The sleep of a parent is over while the database has yet to take what agents told: its child may have ended.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { holdBack } from '../../engine/commit/held-timers.ts'

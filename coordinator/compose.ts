@@ -215,6 +215,7 @@ function listenerOf({
   targets,
   revocations,
   runnerKeys,
+  backlog,
   tellAll,
   tellEverybody,
 }: Services): BellListener {
@@ -235,6 +236,8 @@ function listenerOf({
       else if (topic === 'pool') dispatchers.pokeAll()
       else if (topic === 'runner') tellEverybody()
     },
+    // Whoever asks the database nothing meanwhile would not notice, and decide before the others have written.
+    lost: () => backlog.lost(),
   }
 }
 

@@ -18,8 +18,16 @@ export type Tx = Postgres.TransactionSql
  */
 export interface Db extends Sql {
   begin: Postgres.Sql['begin']
-  /** Heard again by itself after a lost connection; `onListen` is called each time, since rings may have been missed. */
-  listen(channel: string, onNotify: (payload: string) => void, onListen?: () => void): Postgres.ListenRequest
+  /**
+   * Heard again by itself after a lost connection; `onListen` is called each time, since rings may have been missed.
+   * `onLost` is called for each connection that was lost or refused.
+   */
+  listen(
+    channel: string,
+    onNotify: (payload: string) => void,
+    onListen?: () => void,
+    onLost?: () => void,
+  ): Postgres.ListenRequest
 }
 
 export interface Database {

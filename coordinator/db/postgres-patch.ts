@@ -91,6 +91,20 @@ const CORRECTIONS: Correction[] = [
   },
   {
     file: 'index.js',
+    why: 'who listens is told at once that nothing is heard',
+    find: `  async function listen(name, fn, onlisten) {
+    const listener = { fn, onlisten }`,
+    put: `  async function listen(name, fn, onlisten, onlost) {
+    const listener = { fn, onlisten, onlost }`,
+  },
+  {
+    file: 'index.js',
+    why: 'the same',
+    find: `listeners.map(l => listen(name, l.fn, l.onlisten).catch(`,
+    put: `listeners.map(l => (l.onlost && l.onlost(), listen(name, l.fn, l.onlisten, l.onlost)).catch(`,
+  },
+  {
+    file: 'index.js',
     why: 'the same; the address of the database may say otherwise',
     find: `    types           : o.types || {},`,
     put: `    session         : Object.fromEntries(Object.entries(o.session).map(([k, v]) => [k, query[k] || v])),

@@ -22,6 +22,8 @@ export interface BellListener {
   rung(topic: Topic, id: string): void
   /** Too many of this topic to name, or rings may have been missed while the connection was lost: look at all of it. */
   rungAll(topic: Topic): void
+  /** The connection was lost, or one that was tried was refused. */
+  lost(): void
 }
 
 const CHANNEL = 'windlass'
@@ -85,6 +87,7 @@ export function createBell(db: Db, log: Log): Bell {
         CHANNEL,
         (payload) => hear(payload, listener),
         () => TOPICS.forEach((topic) => rungAll(listener, topic)),
+        () => listener.lost(),
       )
     },
     async close() {

@@ -1,7 +1,7 @@
 /**
  * What agents have told and the database, which was away, has yet to take. Until then nobody knows how their runs are:
- * their heartbeats may be taken sooner than an end that they told before. What others have taken is not known here, so
- * a moment after a loss counts as well.
+ * their heartbeats may be taken sooner than an end that they told before. Coordinators tell each other with their
+ * pulses; until those have come, a moment after a loss counts as well.
  */
 export interface Backlog {
   /** The work is one of those that are under way, until it settles. */
@@ -9,17 +9,25 @@ export interface Backlog {
   /** The database was lost, under all that is under way and all that comes until it works again. */
   lost(): void
   works(): void
+  /** Another coordinator said so long ago, in milliseconds, that it has one. */
+  ofOthers(sinceMs: number): void
+  /** To be said to others. */
+  isOwn(): boolean
+  /** Here or, as far as we know, anywhere. */
   isThere(): boolean
 }
 
-/** Entries are tried again after 0.5 s at most. */
+/** Entries are tried again after 0.5 s at most, and pulses while there is a backlog. */
 const BEHIND_MS = 2000
 
 export function createBacklog(clock = (): number => performance.now()): Backlog {
   let lostAt = -Infinity
+  let othersAt = -Infinity
   let isLost = false
   const underWay = new Set<Promise<unknown>>()
   const late = new Set<Promise<unknown>>()
+  const isSince = (at: number) => clock() < at + BEHIND_MS
+  const isOwn = () => late.size > 0 || isSince(lostAt)
   return {
     track(work) {
       underWay.add(work)
@@ -37,6 +45,8 @@ export function createBacklog(clock = (): number => performance.now()): Backlog 
       for (const work of underWay) late.add(work)
     },
     works: () => void (isLost = false),
-    isThere: () => late.size > 0 || clock() < lostAt + BEHIND_MS,
+    ofOthers: (sinceMs) => void (othersAt = Math.max(othersAt, clock() - sinceMs)),
+    isOwn,
+    isThere: () => isOwn() || isSince(othersAt),
   }
 }

@@ -3,6 +3,7 @@ import { probe } from '@windlass/shared/probe.ts'
 import type { Config } from '../../config.ts'
 import type { Db } from '../../db/client.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
+import type { Backlog } from './backlog.ts'
 import type { ClockSetBack } from './clock-set-back.ts'
 import type { Grace } from './grace.ts'
 import * as store from '../store/pulse.ts'
@@ -17,6 +18,7 @@ interface PulseDeps {
   metrics: Metrics
   clockSetBack: Pick<ClockSetBack, 'found'>
   grace: Pick<Grace, 'note'>
+  backlog: Pick<Backlog, 'isOwn' | 'ofOthers'>
 }
 
 /**
@@ -25,7 +27,7 @@ interface PulseDeps {
  * coordinator first.
  */
 export function createPulse(deps: PulseDeps, clock = (): number => performance.now()): () => Promise<void> {
-  const { config, log, metrics } = deps
+  const { config, log, metrics, backlog } = deps
   const limitMs = store.pulseLimitMs(config)
   const terms = {
     limitMs,
@@ -35,6 +37,7 @@ export function createPulse(deps: PulseDeps, clock = (): number => performance.n
     amnestyMs: config.amnestyMs,
   }
   let last: { atMs: number; gaps: number; sentAt: number; heardAt: number } | undefined
+  let saidLateAtMs: number | undefined
 
   return async () => {
     const sentAt = clock()
@@ -44,9 +47,12 @@ export function createPulse(deps: PulseDeps, clock = (): number => performance.n
       sinceSentMs: sentAt - last.sentAt,
       sinceHeardMs: sentAt - last.heardAt,
     }
-    const pulse = await store.pulse(deps.db, { ...terms, own })
-    const { atMs, gaps, forwardMs, backMs, lengthened, passedOver } = pulse
+    const isLate = backlog.isOwn()
+    const pulse = await store.pulse(deps.db, { ...terms, own, isLate })
+    const { atMs, gaps, forwardMs, backMs, lengthened, passedOver, lateAtMs } = pulse
     deps.grace.note(pulse)
+    if (lateAtMs !== null && lateAtMs !== saidLateAtMs) backlog.ofOthers(atMs - lateAtMs)
+    if (isLate) saidLateAtMs = atMs
     last = { atMs, gaps, sentAt, heardAt: clock() }
     // Seen by each coordinator, though one alone makes up for it: that one may be gone before all is put right.
     const isSetBack = own !== undefined && atMs - own.atMs < own.sinceHeardMs - terms.toleranceMs

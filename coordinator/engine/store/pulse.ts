@@ -27,6 +27,8 @@ export interface PulseTerms {
   floorMs: number
   /** Total time, gaps excluded, in which gaps and starts in a row give that floor. */
   amnestyMs: number
+  /** This coordinator has yet to write what agents told before or in an outage. */
+  isLate: boolean
 }
 
 export interface Pulse {
@@ -45,6 +47,8 @@ export interface Pulse {
   lengthened: number
   /** Those that somebody held: a later pulse lengthens them, and nobody judges them until then. */
   passedOver: number
+  /** Until this pulse: when one that had yet to write such things said so last. */
+  lateAtMs: number | null
 }
 
 /**
@@ -85,12 +89,13 @@ export async function pulse(db: Db, terms: PulseTerms): Promise<Pulse> {
         at        = j.now_is,
         gaps      = pulse.gaps + (j.forward_ms > 0 or j.back_ms < 0)::int,
         gap_at    = case when j.is_gap then j.now_is else pulse.gap_at end,
-        series_at = case when j.is_gap then j.series else pulse.series_at end
+        series_at = case when j.is_gap then j.series else pulse.series_at end,
+        late_at   = case when ${terms.isLate} then j.now_is else pulse.late_at end
       from judged j
       returning pulse.at, pulse.gaps, pulse.gap_at, pulse.series_at
     )
     select ${epochMs(db, db`n.at`)} as at_ms, n.gaps, j.forward_ms, j.back_ms,
-           ${epochMs(db, db`n.gap_at`)} as gap_at_ms,
+           ${epochMs(db, db`n.gap_at`)} as gap_at_ms, ${epochMs(db, db`j.late_at`)} as late_at_ms,
            case
              when n.gap_at < n.series_at + ${ms(db, amnestyMs)} then ${epochMs(db, db`n.gap_at + ${ms(db, floorMs)}`)}
            end as grace_until_ms,
@@ -112,7 +117,7 @@ function gap(db: Db, { own, limitMs, toleranceMs, floorMs }: PulseTerms): Part {
   const ownMs = db`(extract(epoch from now_is) * 1000)::float8 - ${own?.atMs ?? 0}::float8`
   return db`
     locked as materialized (
-      select at, gaps, gap_at, series_at
+      select at, gaps, gap_at, series_at, late_at
       from pulse
       -- It has one row. The planner, which takes it for large until there are statistics, is to know that.
       limit 1

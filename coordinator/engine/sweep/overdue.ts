@@ -1,8 +1,9 @@
 import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { isLockTimeout } from '../../db/client.ts'
+import { isConnectionLoss, isLockTimeout } from '../../db/client.ts'
 import * as placements from '../store/placements.ts'
+import type { Backlog } from '../commit/backlog.ts'
 import { lightAndLong } from '../commit/light-piece.ts'
 import { type LoseDeps, loseRuns } from '../commit/lose.ts'
 import type { LongEnds } from '../commit/long-ends.ts'
@@ -10,7 +11,11 @@ import { createPulse } from '../commit/pulse.ts'
 import type { RunnerNotes } from '../commit/runner-notes.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 
-type SweepDeps = Parameters<typeof createPulse>[0] & LoseDeps & { runnerNotes: RunnerNotes; longEnds: LongEnds }
+type SweepDeps = Parameters<typeof createPulse>[0] &
+  LoseDeps & { runnerNotes: RunnerNotes; longEnds: LongEnds; backlog: Backlog }
+
+/** Other coordinators are to know of a backlog before the moment is over in which a loss counts by itself. */
+const LATE_PULSE_MS = 500
 
 /**
  * Looks for offers that nobody took and leases that ran out; never before a pulse, which lengthens them after an outage
@@ -19,28 +24,42 @@ type SweepDeps = Parameters<typeof createPulse>[0] & LoseDeps & { runnerNotes: R
 export async function sweepPlacements(deps: SweepDeps, signal: AbortSignal): Promise<void> {
   const pulse = createPulse(deps)
   const begun = Promise.withResolvers<void>()
-  const pulsing = again(deps, signal, async () => {
+  const { backlog, config } = deps
+  const pulseMs = () => (backlog.isThere() ? Math.min(config.sweepMs, LATE_PULSE_MS) : config.sweepMs)
+  const pulsing = again(deps, signal, pulseMs, async () => {
     await pulse()
     begun.resolve()
   })
   void pulsing.then(begun.resolve)
   await begun.promise
-  await pause(deps.config.sweepMs, signal)
-  const sweeping = again(deps, signal, async () => {
-    await sweepOnce(deps)
-    probe('sweep.done', { of: 'placements' })
-  })
+  await pause(config.sweepMs, signal)
+  const sweeping = again(
+    deps,
+    signal,
+    () => config.sweepMs,
+    async () => {
+      await sweepOnce(deps)
+      probe('sweep.done', { of: 'placements' })
+    },
+  )
   await Promise.all([pulsing, sweeping])
 }
 
-async function again(deps: SweepDeps, signal: AbortSignal, look: () => Promise<void>): Promise<void> {
+async function again(
+  { log, backlog }: SweepDeps,
+  signal: AbortSignal,
+  pauseMs: () => number,
+  look: () => Promise<void>,
+): Promise<void> {
   while (!signal.aborted) {
     try {
       await look()
     } catch (error) {
-      deps.log.warn('sweep.failed', { error })
+      if (isConnectionLoss(error)) backlog.lost()
+      log.warn('sweep.failed', { error })
     }
-    await pause(deps.config.sweepMs, signal)
+    for (let ms = 0; ms < pauseMs() && !signal.aborted; ms += LATE_PULSE_MS)
+      await pause(Math.min(LATE_PULSE_MS, pauseMs() - ms), signal)
   }
 }
 

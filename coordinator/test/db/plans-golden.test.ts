@@ -64,6 +64,7 @@ const ACTS: Readonly<Record<string, Act>> = {
       offerMs: OFFER_MS,
       floorMs: 90_000,
       amnestyMs: 300_000,
+      isLate: true,
     }),
   'leases and offers that are over': async (db) => {
     await overdue(db, OFFER_MS, 15_000)

@@ -48,3 +48,14 @@ test('what comes while the database is away is behind as well', async () => {
   await ended
   assert.equal(backlog.isThere(), false)
 })
+
+test('what others have counts for a moment, and is not told on as ours', () => {
+  let now = 10_000
+  const backlog = createBacklog(() => now)
+  backlog.ofOthers(500)
+  now += BEHIND_MS - 501
+  assert.deepEqual([backlog.isThere(), backlog.isOwn()], [true, false])
+  backlog.ofOthers(BEHIND_MS - 1)
+  now += 1
+  assert.equal(backlog.isThere(), false)
+})

@@ -17,11 +17,16 @@ let bell: Bell
 let other: Bell
 /** What the other one has heard: ids, or a topic of which it is to look at everything. */
 let heard: string[] = []
+let losses = 0
 
 before(async () => {
   bell = createBell(db, log)
   other = createBell(db, log)
-  await other.listen({ rung: (_, id) => heard.push(id), rungAll: (topic: Topic) => heard.push(topic) })
+  await other.listen({
+    rung: (_, id) => heard.push(id),
+    rungAll: (topic: Topic) => heard.push(topic),
+    lost: () => losses++,
+  })
 })
 after(async () => {
   await Promise.all([bell.close(), other.close()])
@@ -68,4 +73,15 @@ test('runs beyond number that have grown elsewhere make nobody look at polls or 
   for (const id of newRuns(5000)) c.deps.bell.ring('run', id)
   await until('the readers of runs to look', () => ringAll.callCount() > 0)
   assert.deepEqual([pokeAll.callCount(), ids.callCount()], [0, 0])
+})
+
+test('a listener is told that its connection was lost, before it hears again', async () => {
+  heard = []
+  assert.equal(losses, 0)
+  await db`
+    select pg_terminate_backend(pid)
+    from pg_stat_activity
+    where datname = current_database() and query ilike 'listen "windlass"%'`
+  await until('it to listen again', () => heard.length > 0)
+  assert.equal(losses, 1)
 })

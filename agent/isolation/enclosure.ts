@@ -29,8 +29,6 @@ export interface Enclosure {
    * out of its process group. To be asked before anything of a program executes; throws where it cannot be seen.
    */
   seal(pid: number): ProcessMark
-  /** The program's own process: the one that was started, or one inside of it. */
-  programPid(pid: number): number
   /** Whether something lives besides the program. `isLikely`: the program says that it has started others. */
   hasCompany(pid: number, sought: { marker: string; workspace: string; isLikely: boolean }): Promise<boolean>
   /** How the program ended, by the end of the process that was started. */
@@ -62,6 +60,7 @@ export function makeEnclosure({ inForce, uid, cgroup, command, runs, onEnd }: En
   let program: number | undefined
   let init: ProcessMark | undefined
 
+  /** The program's own process: the one that was started, or one inside of it. */
   const programPid = (pid: number) => (program ??= isInside ? programBelow(pid) : pid) ?? pid
   /** What belongs to us and not to the program, and the program itself. */
   const ours = (pid: number) => [pid, ...(isInside ? childrenOf(pid) : []), programPid(pid)]
@@ -80,7 +79,6 @@ export function makeEnclosure({ inForce, uid, cgroup, command, runs, onEnd }: En
     isSealed: isInside || uid !== undefined,
     command,
     seal: (pid) => (init = initBelow(pid)),
-    programPid,
     async hasCompany(pid, { marker, workspace, isLikely }) {
       if (cgroup) return cgroup.pids().length > own
       if (!isLikely) return false

@@ -7,7 +7,6 @@ import { descriptorsOf } from '../../os/named-pipes.ts'
 import { launch, type Exit, type Launched, type OwnPipes } from '../../os/process.ts'
 import { WITHOUT_RUN } from '../program/frame-limits.ts'
 import { createFrameReader, encodeMessage, type Frame, type MostBytes } from '../program/frames.ts'
-import { signal } from '../../os/end-processes.ts'
 import type { PipeWatch } from './pipe-watch.ts'
 import { readInTurns } from './read-in-turns.ts'
 
@@ -60,11 +59,6 @@ export interface HostProcess {
   sendBytes(message: Buffer): Promise<void>
   /** Of what it was sent. */
   unreadBytes(): number
-  /**
-   * Makes it look for messages now, instead of within a second; once it does, it goes on doing so. Only when it has begun:
-   * before, this would end it.
-   */
-  wake(): void
   kill(): void
   pause(): void
   resume(): void
@@ -133,7 +127,6 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
   let ready = false
   let exited = false
   let tainted = false
-  let isWatching = false
   const onReady = () => {
     ready = true
     probe('process.ready', { pid })
@@ -193,10 +186,6 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     },
     sendBytes: (message) => written(messages, message),
     unreadBytes: () => messages.writableLength,
-    wake: () => {
-      if (pid === undefined || exited || isWatching) return
-      isWatching = signal(enclosure.programPid(pid), 'SIGUSR2')
-    },
     kill: () => {
       if (pid !== undefined) enclosure.kill(pid)
     },

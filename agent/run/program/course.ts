@@ -33,10 +33,10 @@ export type CourseEvent =
   | { t: 'overdue' }
 
 /**
- * What is to be done about it, in this order. `disarm`: its times are of no interest any more. `wake`: it may read now
- * what it was told before. `settle`: nothing more is waited for from it.
+ * What is to be done about it, in this order. `disarm`: its times are of no interest any more. `settle`: nothing more is
+ * waited for from it.
  */
-export type CourseAction = 'disarm' | 'wake' | 'kill' | 'settle' | { ask: StopMessage }
+export type CourseAction = 'disarm' | 'kill' | 'settle' | { ask: StopMessage }
 
 type Step = [Course, readonly CourseAction[]]
 type Of<T extends CourseEvent['t']> = Extract<CourseEvent, { t: T }>
@@ -45,7 +45,7 @@ const NOTHING: readonly CourseAction[] = []
 const KILL: readonly CourseAction[] = ['kill']
 
 const HANDLERS: { readonly [T in CourseEvent['t']]: (course: Course, event: Of<T>) => Step } = {
-  begun: (course) => [{ ...course, hasBegun: true }, ['wake']],
+  begun: (course) => [{ ...course, hasBegun: true }, NOTHING],
   children: (course) => [{ ...course, usedChildren: true }, NOTHING],
   ended,
   blocked(course, { how }) {

@@ -77,8 +77,7 @@ export class Steering {
 
   tell(message: ProgramMessage): void {
     this.#host?.send(message)
-    if (this.#course.hasBegun) this.#host?.wake()
-    else this.#early.push(message)
+    if (!this.#course.hasBegun) this.#early.push(message)
   }
 
   /** While it does not, results stay where they are: the coordinator says them again with each heartbeat. */
@@ -116,14 +115,9 @@ export class Steering {
 
   #act(action: CourseAction): void {
     if (action === 'disarm') this.disarm()
-    else if (action === 'wake') this.#wakeForEarly()
     else if (action === 'kill') this.#host?.kill()
     else if (action === 'settle') this.#over.resolve()
     else this.#tellToStop(action.ask)
-  }
-
-  #wakeForEarly(): void {
-    if (this.#early.length > 0) this.#host?.wake()
   }
 
   #tellToStop(message: StopMessage): void {

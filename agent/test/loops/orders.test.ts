@@ -62,6 +62,19 @@ withAgent('a cancelled program hears its signal, and its end says that it went b
   assert.ok(isGone(pid))
 })
 
+withAgent('a program that listens for signals of its own hears none from its agent', async ({ fake }) => {
+  // What watches for changes of files and writers of heap snapshots use it.
+  const program = await aProgram(`process.on('SIGUSR2', () => console.log('SIGUSR2'))\n${STAYS}`)
+  const placement = fake.offer(program)
+  await pidOf(placement)
+  fake.send({
+    t: 'cancel',
+    runs: [{ run: placement.offer.run, epoch: 1, why: 'cancelled', reason: 'typo', graceMs: 3000 }],
+  })
+  assert.deepEqual(await fake.ending(placement), { how: 'cancelled', forced: false })
+  assert.equal(linesOf(placement).length, 1)
+})
+
 withAgent('a program that does not listen is killed after the grace', async ({ fake }) => {
   const placement = fake.offer(await aProgram(DEAF))
   const pid = await pidOf(placement)

@@ -27,8 +27,9 @@ import { unrefOurs } from './unrefed.ts'
 // The process that an agent starts for a program. Every millisecond here is paid by every run, so what is seldom needed
 // is loaded when it is needed.
 
-// Long enough that short runs never pay for the watch, short against any lease.
-const WATCH_AFTER_MS = 1_000
+// Short runs do not pay for the watch, and of what the agent says in the first moment they hear a little later: a
+// cancel, or a token. What waits watches from its first call on.
+const WATCH_AFTER_MS = 200
 const SDK_FILE = path.join(__dirname, 'windlass.mjs')
 
 // Between runs, where only what a run has left behind still speaks.
@@ -59,10 +60,11 @@ provideRuntime(runtime)
 provideSdk(SDK_FILE)
 routeConsole(say)
 onAgentGone(onGone)
+// Agents of before send it to be heard sooner; one that took this process over may be such a one.
 process.on('SIGUSR2', watch)
 process.on('uncaughtException', (error) => unlessHandled('uncaughtException', error))
 process.on('unhandledRejection', (reason) => unlessHandled('unhandledRejection', reason))
-process.on('beforeExit', onNothingLeft)
+tellUnlessWaiting()
 const surroundings = rememberSurroundings()
 
 if (process.argv[2] === 'spare') {
@@ -208,8 +210,19 @@ function unlessHandled(event: 'uncaughtException' | 'unhandledRejection', error:
   else finish(session, ofThrown(error))
 }
 
+/** A program that waits with us has not come to its end: libraries that clean up then would end the process. */
+function tellUnlessWaiting(): void {
+  const emit = process.emit.bind(process) as (event: string | symbol, ...args: unknown[]) => boolean
+  process.emit = ((event: string | symbol, ...args: unknown[]) => {
+    if (event === 'beforeExit' && session?.engine?.idle()) return true
+    const isHeard = emit(event, ...args)
+    if (event === 'beforeExit' && !isHeard) onNothingLeft()
+    return isHeard
+  }) as typeof process.emit
+}
+
 function onNothingLeft(): void {
-  if (!session || session.engine?.idle() || process.listenerCount('beforeExit') > 1) return
+  if (!session) return
   const message =
     'run() waits for something that can never happen: its promise is open, and no timer, socket or file is left.'
   const code: RunErrorCode = 'RUN_NEVER_SETTLED'

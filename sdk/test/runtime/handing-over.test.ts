@@ -192,7 +192,6 @@ test('one that comes before the first call counts for it', async (t) => {
   host.start()
   await host.next('begun')
   host.send(HANDOVER)
-  host.poke()
   await leaves(host)
   assert.deepEqual(closed(host), [])
 })

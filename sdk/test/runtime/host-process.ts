@@ -53,7 +53,6 @@ export async function aHost(t: TestContext, body: string): Promise<Host> {
 export class Host {
   readonly exited: Promise<unknown>
   readonly #t: TestContext
-  readonly #child: ChildProcess
   readonly #start: StartMessage
   readonly #frames = new Frames()
   readonly #firstFrames: Readable
@@ -63,7 +62,6 @@ export class Host {
 
   constructor(t: TestContext, child: ChildProcess, start: StartMessage) {
     this.#t = t
-    this.#child = child
     this.#start = start
     const [, , , frames, messages] = child.stdio as [null, null, null, Readable, Duplex]
     this.#firstFrames = frames
@@ -103,11 +101,6 @@ export class Host {
     const length = Buffer.alloc(4)
     length.writeUInt32LE(bytes.length)
     this.#messages.write(Buffer.concat([length, bytes]))
-  }
-
-  /** As an agent does: makes it look for messages. */
-  poke(): void {
-    this.#child.kill('SIGUSR2')
   }
 
   /** As when the agent is killed: both pipes have no other end any more. */

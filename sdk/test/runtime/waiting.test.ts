@@ -176,10 +176,21 @@ test('a program that waits for nothing at all is still told so', async (t) => {
   assert.equal(thrown.code, 'RUN_NEVER_SETTLED')
 })
 
-test('a program that listens for the end of its loop itself parks all the same', async (t) => {
-  const host = await aHost(t, `process.on('beforeExit', () => {})\nawait sleep('1h')`)
+test('what cleans up at the end of the loop is not called while a program waits', async (t) => {
+  const host = await aHost(t, `process.once('beforeExit', () => process.exit(7))\nawait sleep('1h')\nreturn 'done'`)
   host.start()
   assert.deepEqual(await host.parked(), { waitsFor: 'sleep', heard: 0 })
+  host.send({ t: 'wake', completions: [{ n: 1, state: 'done', result: 'null' }] })
+  assert.equal(await Promise.race([host.next('returned'), host.exited]), '"done"')
+})
+
+test('it is called where nothing is waited for any more', async (t) => {
+  const host = await aHost(
+    t,
+    `process.once('beforeExit', () => process.exit(7))\nawait sleep(5)\nawait new Promise(() => {})`,
+  )
+  host.start()
+  assert.equal(await host.exited, 7)
 })
 
 test('a program does not park while something else of it goes on', async (t) => {
@@ -222,7 +233,6 @@ test('a cancel that comes before the first wait counts for it', async (t) => {
   host.start()
   await host.next('begun')
   host.send({ t: 'cancel', why: 'timed-out', reason: '', graceMs: 1000 })
-  host.poke()
   assert.equal(await host.next('returned'), '"TimedOutError"')
 })
 

@@ -12,7 +12,7 @@ for (const [why, isAsked] of [
   test(`what a program has started is ${isAsked ? '' : 'not '}asked to end at half of the grace: ${why}`, (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const asked = t.mock.fn()
-    const host = { pid: 7, enclosure: { askOthers: asked }, send: () => {}, wake: () => {}, kill: () => {} }
+    const host = { pid: 7, enclosure: { askOthers: asked }, send: () => {}, kill: () => {} }
     const steering = new Steering({ disarm: () => {} }, true)
     steering.enter(host as unknown as HostProcess)
     steering.step({ t: 'asked', message: { why, reason: '', graceMs: 1000 } })

@@ -51,7 +51,8 @@ export function createPulse(deps: PulseDeps, clock = (): number => performance.n
     const pulse = await store.pulse(deps.db, { ...terms, own, isLate })
     const { atMs, gaps, forwardMs, backMs, lengthened, passedOver, lateAtMs } = pulse
     deps.grace.note(pulse)
-    if (lateAtMs !== null && lateAtMs !== saidLateAtMs) backlog.ofOthers(atMs - lateAtMs)
+    // What lies ahead is of a clock that was set back since.
+    if (lateAtMs !== null && lateAtMs <= atMs && lateAtMs !== saidLateAtMs) backlog.ofOthers(atMs - lateAtMs)
     if (isLate) saidLateAtMs = atMs
     last = { atMs, gaps, sentAt, heardAt: clock() }
     // Seen by each coordinator, though one alone makes up for it: that one may be gone before all is put right.

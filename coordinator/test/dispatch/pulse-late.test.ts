@@ -53,6 +53,13 @@ test('what a coordinator has said itself is not news to it', async () => {
   assert.equal(backlog.isThere(), false)
 })
 
+test('what was said by a clock of the database that was ahead holds nobody up', async () => {
+  const { backlog, pulse } = aCoordinatorAmong()
+  await c.db`update pulse set late_at = clock_timestamp() + interval '1 day'`
+  await pulse()
+  assert.equal(backlog.isThere(), false)
+})
+
 test('a backlog is told at once, however rare pulses are', async () => {
   const stop = new AbortController()
   const backlog = createBacklog()

@@ -256,6 +256,12 @@ class JournalEngine implements Engine {
     this.#handover.begin(mayKnow)
   }
 
+  isExecuting(): boolean {
+    for (const { call, outcome } of this.#entries.pending.values())
+      if (call.kind === 'step' && outcome?.state !== 'failed') return true
+    return false
+  }
+
   stop(reason: Error): void {
     if (!isOpen(this.#state)) return
     this.#reason = reason

@@ -12,7 +12,10 @@ interface Handover {
   takes(call: Call): boolean
   /** A step has failed. True: neither the journal nor the program is to hear of it. */
   hasFailed(step: Pending | undefined, result: string): boolean
-  /** The program waits for something that does not come any more. */
+  /**
+   * The program waits for something that does not come any more, or may have ended what it did beside its waits: a
+   * replay would begin that again, and not come to where it stands.
+   */
   readonly isWithholding: boolean
   /** Those that were not begun, in their order. */
   readonly calls: readonly Call[]
@@ -37,7 +40,7 @@ export function createHandover(): Handover {
       return true
     },
     get isWithholding() {
-      return hasFailure || calls.length > 0
+      return hasFailure || calls.length > 0 || mayKnow?.() === true
     },
     calls,
   }

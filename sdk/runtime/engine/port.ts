@@ -51,6 +51,8 @@ export interface Engine extends Waits {
    * of a program that `mayKnow` of it: the next attempt does them.
    */
   handOver(mayKnow: () => boolean): void
+  /** A step is under way, or what it has come to is not committed yet. */
+  isExecuting(): boolean
   /** The run is to end: whatever is waited for rejects with this, now and from now on. */
   stop(reason: Error): void
   /** Nothing of the program is in flight. False: it waits for nothing that could come, and can never go on. */

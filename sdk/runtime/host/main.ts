@@ -30,6 +30,10 @@ import { unrefOurs } from './unrefed.ts'
 // Short runs do not pay for the watch, and of what the agent says in the first moment they hear a little later: a
 // cancel, or a token. What waits watches from its first call on.
 const WATCH_AFTER_MS = 200
+/** Whether the steps of a program have ended that has ended itself. */
+const STEPS_LOOK_MS = 20
+// The program may put another in its place.
+const later = setTimeout
 const SDK_FILE = path.join(__dirname, 'windlass.mjs')
 
 // Between runs, where only what a run has left behind still speaks.
@@ -167,7 +171,7 @@ async function execute(own: Session): Promise<Outcome> {
 /** A run ends once: the first outcome is the one that counts. */
 function finish(own: Session, outcome: Outcome): void {
   if (session !== own) return
-  if (!isItsEnd(own, outcome)) return leave()
+  if (!isItsEnd(own, outcome)) return leaveLater(own, outcome)
   if (own.engine?.end(outcomeText(outcome)) === false) return
   session = undefined
   if (process.moduleLoadList.includes('NativeModule child_process')) sendFrame('children')
@@ -175,6 +179,12 @@ function finish(own: Session, outcome: Outcome): void {
   else sendFrame('threw', JSON.stringify(outcome.threw))
   if (own.start.stays) setImmediate(rest)
   else leave()
+}
+
+/** What its steps come to has been paid for. They have the grace, and somebody may cancel the run after all. */
+function leaveLater(own: Session, outcome: Outcome): void {
+  if (!own.engine?.isExecuting()) return leave()
+  unrefOurs(later(() => finish(own, outcome), STEPS_LOOK_MS))
 }
 
 /** False: it may have come of the stop of the agent, and the run goes on elsewhere. */
@@ -223,6 +233,8 @@ function tellUnlessWaiting(): void {
 
 function onNothingLeft(): void {
   if (!session) return
+  // Where the run goes on elsewhere, its steps have nothing to do any more either.
+  if (session.handover && !session.stopped) return leave()
   const message =
     'run() waits for something that can never happen: its promise is open, and no timer, socket or file is left.'
   const code: RunErrorCode = 'RUN_NEVER_SETTLED'

@@ -206,3 +206,60 @@ test('one whose agent is gone as well comes to an end, as nobody could give it w
   host.leave()
   await host.exited
 })
+
+test('one that ends what it did beside its wait does not park: a replay would begin that again', async (t) => {
+  const host = await aHost(
+    t,
+    `const beat = setInterval(() => {}, 1000)
+     context.signal.addEventListener('abort', () => clearInterval(beat))
+     log('beats')
+     await sleep('1h')`,
+  )
+  host.start()
+  await host.next('log')
+  host.send(HANDOVER)
+  await leaves(host)
+  assert.equal(
+    host.seen.some(({ name }) => name === 'park'),
+    false,
+  )
+})
+
+for (const [how, end] of [
+  ['throws', 'await Promise.all([charged, stopped])'],
+  ['returns', 'return await Promise.race([charged, stopped.catch(() => 0)])'],
+])
+  test(`a step that is under way comes to its end, where the program ${how} for the stop`, async (t) => {
+    const host = await aHost(
+      t,
+      `const { signal } = context
+       const stopped = new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+       const charged = step('charge', async () => {
+         log('charges')
+         const busy = setInterval(() => {}, 1000)
+         await stopped.catch(() => {})
+         await new Promise((resolve) => setTimeout(resolve, 100))
+         clearInterval(busy)
+         return 1
+       })
+       ${end}`,
+    )
+    host.start()
+    await host.next('log')
+    host.send(HANDOVER)
+    await keep(host, 'charge')
+    await leaves(host)
+    assert.deepEqual(closed(host), ['step charge done'])
+  })
+
+test('a step that only waits is left at once by a program that has ended', async (t) => {
+  const host = await aHost(
+    t,
+    `${UNTIL_ABORT.replace('() =>', 'const stopped =')}
+    await Promise.all([step('one', () => sleep('1h')), stopped])`,
+  )
+  host.start()
+  await host.next('log')
+  host.send(HANDOVER)
+  await leaves(host)
+})

@@ -19,15 +19,21 @@ export interface Backlog {
 
 /** Entries are tried again after 0.5 s at most, and pulses while there is a backlog. */
 const BEHIND_MS = 2000
+/**
+ * From when the database works again: a batch takes milliseconds. What takes longer, as its values are judged slowly,
+ * is behind for reasons of its own, and nobody else is to wait for it.
+ */
+const MOST_MS = 10_000
 
 export function createBacklog(clock = (): number => performance.now()): Backlog {
   let lostAt = -Infinity
   let othersAt = -Infinity
   let isLost = false
+  let worksAt = -Infinity
   const underWay = new Set<Promise<unknown>>()
   const late = new Set<Promise<unknown>>()
   const isSince = (at: number) => clock() < at + BEHIND_MS
-  const isOwn = () => late.size > 0 || isSince(lostAt)
+  const isOwn = () => isSince(lostAt) || (late.size > 0 && (isLost || clock() < worksAt + MOST_MS))
   return {
     track(work) {
       underWay.add(work)
@@ -44,7 +50,10 @@ export function createBacklog(clock = (): number => performance.now()): Backlog 
       isLost = true
       for (const work of underWay) late.add(work)
     },
-    works: () => void (isLost = false),
+    works() {
+      if (isLost) worksAt = clock()
+      isLost = false
+    },
     ofOthers: (sinceMs) => void (othersAt = Math.max(othersAt, clock() - sinceMs)),
     isOwn,
     isThere: () => isOwn() || isSince(othersAt),

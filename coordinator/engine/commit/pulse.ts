@@ -18,7 +18,7 @@ interface PulseDeps {
   metrics: Metrics
   clockSetBack: Pick<ClockSetBack, 'found'>
   grace: Pick<Grace, 'note'>
-  backlog: Pick<Backlog, 'isOwn' | 'ofOthers'>
+  backlog: Pick<Backlog, 'isOwn' | 'ofOthers' | 'works'>
 }
 
 /**
@@ -51,6 +51,7 @@ export function createPulse(deps: PulseDeps, clock = (): number => performance.n
     const pulse = await store.pulse(deps.db, { ...terms, own, isLate })
     const { atMs, gaps, forwardMs, backMs, lengthened, passedOver, lateAtMs } = pulse
     deps.grace.note(pulse)
+    backlog.works()
     // What lies ahead is of a clock that was set back since.
     if (lateAtMs !== null && lateAtMs <= atMs && lateAtMs !== saidLateAtMs) backlog.ofOthers(atMs - lateAtMs)
     if (isLate) saidLateAtMs = atMs

@@ -53,6 +53,16 @@ test('what a coordinator has said itself is not news to it', async () => {
   assert.equal(backlog.isThere(), false)
 })
 
+test('the database works again with the next pulse, though nothing else is written', async () => {
+  let now = 10_000
+  const backlog = createBacklog(() => now)
+  void backlog.track(new Promise(() => {}))
+  backlog.lost()
+  await createPulse({ ...c.deps, backlog })()
+  now += 10_000
+  assert.equal(backlog.isThere(), false)
+})
+
 test('what was said by a clock of the database that was ahead holds nobody up', async () => {
   const { backlog, pulse } = aCoordinatorAmong()
   await c.db`update pulse set late_at = clock_timestamp() + interval '1 day'`

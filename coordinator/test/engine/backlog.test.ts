@@ -59,3 +59,18 @@ test('what others have counts for a moment, and is not told on as ours', () => {
   now += 1
   assert.equal(backlog.isThere(), false)
 })
+
+test('what is slow for reasons of its own holds nobody up for long once the database works', () => {
+  let now = 10_000
+  const backlog = createBacklog(() => now)
+  void backlog.track(new Promise(() => {}))
+  backlog.lost()
+  now += 60_000
+  assert.equal(backlog.isThere(), true)
+  backlog.works()
+  now += 9999
+  backlog.works()
+  assert.equal(backlog.isThere(), true)
+  now += 1
+  assert.equal(backlog.isThere(), false)
+})

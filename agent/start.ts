@@ -1,6 +1,5 @@
 import { realpath } from 'node:fs/promises'
 import type { Log } from '@windlass/shared/log.ts'
-import { pause } from '@windlass/shared/time.ts'
 import { compose } from './compose.ts'
 import type { Composed, Made } from './compose.ts'
 import type { AgentConfig } from './config.ts'
@@ -8,8 +7,8 @@ import { isFull } from './disk-full.ts'
 import { EXIT } from './exit-codes.ts'
 import { startHealth } from './health/server.ts'
 import { makeStateFolder, obtainIdentity } from './identity.ts'
-import type { Link } from './link/link.ts'
 import type { Refused } from './link/socket.ts'
+import { untilTold } from './last-words.ts'
 import { checkLoop } from './loops/check.ts'
 import { claimLoop } from './loops/claim.ts'
 import { fenceLoop } from './loops/fence.ts'
@@ -22,7 +21,6 @@ import type { Needs } from '@windlass/shared/needs.ts'
 import { assertPrivate } from './plain-http.ts'
 import { clearFormer } from './run/hosts/leftovers.ts'
 import type { FormerWorkspaces } from './run/hosts/former-workspaces.ts'
-import type { Spool } from './run/spool/spool.ts'
 import { giveUpReserve, hasRoom, takeReserve } from './reserve.ts'
 import { lockState, type StateLock } from './state-lock.ts'
 import type { Who } from './status/status-now.ts'
@@ -43,9 +41,6 @@ export interface Agent {
    */
   stop: Urgency['raise']
 }
-
-/** How long the last words may take to reach the coordinator at a stop. They are kept for the next start otherwise. */
-const LAST_FLUSH_MS = 3_000
 
 /** Starts everything and returns as soon as the agent is registered and its loops run; connecting may take longer. */
 export async function startAgent(config: AgentConfig, options: { log: Log; signal?: AbortSignal }): Promise<Agent> {
@@ -169,20 +164,11 @@ async function runLoops({ deps, listener, urgency, who }: Life): Promise<number>
   await fired(urgency.leave)
   deps.log('agent.stopping', { runs: deps.agentRuns.size })
   await finishRuns(deps, urgency)
-  await untilAcked(deps, urgency.kill.aborted ? LAST_FLUSH_MS / 10 : LAST_FLUSH_MS)
+  await untilTold(deps, urgency)
   ending.abort()
   await Promise.all([refused, ...loops])
   deps.upload.stop()
   return isBroken ? EXIT.internal : exitCode(await linked)
-}
-
-/** Polled: it happens once in an agent's life, and a notification would burden every acknowledgement. */
-async function untilAcked(
-  deps: { link: Pick<Link, 'isReady'>; spool: Pick<Spool, 'held'> },
-  mostMs: number,
-): Promise<void> {
-  const end = performance.now() + mostMs
-  while (deps.link.isReady && deps.spool.held().length > 0 && performance.now() < end) await pause(10)
 }
 
 const REFUSALS: Record<Refused['code'], number> = {

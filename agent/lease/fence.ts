@@ -43,8 +43,14 @@ function tellReaper(deps: FenceNeeds, fenceMs: number): void {
   if (leftMs > 0) deps.processes.fenceAt(sinceBootMs() + leftMs + graceMs(fenceMs))
 }
 
+/** For how long leases hold yet, as far as is known. Zero or less: they hold no more, or never did. */
+export function heldForMs(deps: Pick<FenceNeeds, 'settings' | 'beats' | 'sleeps'>): number {
+  const from = deps.beats.heldFrom()
+  return fenceOf(deps) - (performance.now() - from + deps.sleeps.since(from))
+}
+
 /** A longer time counts once the coordinator has answered a heartbeat that promised it; a shorter one at once. */
-function fenceOf({ settings, beats }: FenceNeeds): number {
+function fenceOf({ settings, beats }: Pick<FenceNeeds, 'settings' | 'beats'>): number {
   return Math.min(settings.current.fenceMs, beats.heldMs() ?? Infinity)
 }
 

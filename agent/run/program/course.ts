@@ -33,8 +33,8 @@ export type CourseEvent =
   | { t: 'overdue' }
 
 /**
- * What is to be done about it, in this order. `disarm`: its times are of no interest any more. `settle`: nothing more is
- * waited for from it.
+ * What is to be done about it, in this order. `disarm`: its times are of no interest any more. `settle`: nothing more
+ * is waited for from it.
  */
 export type CourseAction = 'disarm' | 'kill' | 'settle' | { ask: StopMessage }
 

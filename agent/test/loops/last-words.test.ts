@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { until } from '@windlass/shared/test/_kit/until.ts'
+import type { Agent } from '../../start.ts'
+import type { Logged } from '../_kit/an-agent.ts'
+import { aProgram } from '../_kit/bundle.ts'
+import { endingOf, type FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
+import { withAgent } from '../_kit/with-agent.ts'
+
+const said = ({ lines }: Logged, name: string) => until(name, () => lines.find((line) => line.name === name))
+
+/** A run returns while its agent is being stopped and the coordinator is away. */
+async function returnsUnheard(fake: FakeCoordinator, agent: Agent & Logged, folder: string) {
+  const mark = path.join(folder, 'return')
+  const placement = fake.offer(
+    await aProgram(`const { existsSync } = await import('node:fs')
+      console.log('works')
+      while (!existsSync(${JSON.stringify(mark)})) await new Promise((resolve) => setTimeout(resolve, 10))
+      return 'paid'`),
+  )
+  await until('it works', () => linesOf(placement).length > 0)
+  agent.stop()
+  await said(agent, 'agent.waiting')
+  const hellos = fake.heard('hello').length
+  fake.mute.add('hello')
+  fake.cut()
+  await until('it has no connection', () => fake.heard('hello').length > hellos)
+  await writeFile(mark, '')
+  return placement
+}
+
+withAgent(
+  'an agent that is stopped while its coordinator is away for a moment tells how its runs ended',
+  async ({ fake, agent, folder }) => {
+    const placement = await returnsUnheard(fake, agent, folder)
+    const { runs } = await said(agent, 'agent.telling')
+    assert.deepEqual(runs, [placement.offer.run])
+    assert.equal(endingOf(placement), undefined)
+    fake.mute.delete('hello')
+    fake.cut()
+    assert.equal(await agent.done, 0)
+    assert.deepEqual(endingOf(placement), { how: 'returned', outputText: '"paid"' })
+    assert.equal(
+      agent.lines.some(({ name }) => name === 'agent.untold'),
+      false,
+    )
+  },
+)
+
+withAgent('a third signal ends it, and it says what it could not tell', async ({ fake, agent, folder }) => {
+  const { offer } = await returnsUnheard(fake, agent, folder)
+  await said(agent, 'agent.telling')
+  agent.stop()
+  agent.stop()
+  assert.equal(await agent.done, 0)
+  assert.deepEqual((await said(agent, 'agent.untold')).runs, [offer.run])
+})
+
+withAgent(
+  'it does not wait where its leases hold no more',
+  async ({ fake, agent, folder }) => {
+    await returnsUnheard(fake, agent, folder)
+    assert.equal(await agent.done, 0)
+    await said(agent, 'agent.untold')
+  },
+  { settings: { fenceMs: 4000 } },
+)

@@ -8,7 +8,7 @@ import { EXIT } from './exit-codes.ts'
 import { startHealth } from './health/server.ts'
 import { makeStateFolder, obtainIdentity } from './identity.ts'
 import type { Refused } from './link/socket.ts'
-import { untilTold } from './last-words.ts'
+import { untilReported } from './final-report.ts'
 import { checkLoop } from './loops/check.ts'
 import { claimLoop } from './loops/claim.ts'
 import { fenceLoop } from './loops/fence.ts'
@@ -164,7 +164,7 @@ async function runLoops({ deps, listener, urgency, who }: Life): Promise<number>
   await fired(urgency.leave)
   deps.log('agent.stopping', { runs: deps.agentRuns.size })
   await finishRuns(deps, urgency)
-  await untilTold(deps, urgency)
+  await untilReported(deps, urgency)
   ending.abort()
   await Promise.all([refused, ...loops])
   deps.upload.stop()

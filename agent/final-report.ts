@@ -18,7 +18,7 @@ type Needs = Parameters<typeof heldForMs>[0] & { spool: Pick<Spool, 'held'>; log
  * more: it may be away for a moment, and this host for good. Not longer than leases hold. Polled: it happens once in an
  * agent's life, and a notification would burden every acknowledgement.
  */
-export async function untilTold(deps: Needs, { kill }: Pick<Urgency, 'kill'>): Promise<void> {
+export async function untilReported(deps: Needs, { kill }: Pick<Urgency, 'kill'>): Promise<void> {
   const { spool, log } = deps
   const since = performance.now()
   const mostMs = Math.max(LEAST_MS, heldForMs(deps))

@@ -64,10 +64,14 @@ function stopped(error: unknown, { workflow, file, piece, started, isFirst }: St
   const isOpen = isUnsure(error) && !piece.every(({ item }) => item.idempotencyKey !== undefined)
   if (isFirst && !isOpen) return error
   const { message, exit } = reportOf(error, 'run')
-  const before = isFirst ? '' : ` Lines 1 to ${first - 1} are done: ${started} runs were started.`
+  const isRead = file === '-'
+  const before = isFirst
+    ? ''
+    : ` Lines 1 to ${first - 1}${isRead ? ' of what was read' : ''} are done: ${started} runs were started.`
   const open = isOpen ? ` Runs of lines ${first} to ${last} may have been started.` : ''
-  const from = file === '-' ? 'FILE' : `'${file}'`
-  const goOn = (line: number) => `tail -n +${line} ${from} | windlass run ${workflow} --batch -, with the same flags`
+  // What was read may be the rest of a file already: lines are counted from where that began.
+  const from = (line: number) => (isRead ? `... | tail -n +${line}` : `tail -n +${line} '${file}'`)
+  const goOn = (line: number) => `${from(line)} | windlass run ${workflow} --batch -, with the same flags`
   const next = isOpen
     ? `windlass runs list --workflow ${workflow} shows whether they were; where none was, go on from line ${first}:\n` +
       `      ${goOn(first)}`

@@ -83,7 +83,8 @@ async function failingAtSecond(t: TestContext, fault: Fault, line: (n: number) =
     },
   })
   const cwd = await folderOf(t, { 'runs.jsonl': lines(...Array.from({ length: 1500 }, (_, n) => line(n))) })
-  return (...more: string[]) => runCli(['run', 'hello', '--batch', 'runs.jsonl', ...more], { url, cwd })
+  return (more: string[] = [], input?: string) =>
+    runCli(['run', 'hello', '--batch', input === undefined ? 'runs.jsonl' : '-', ...more], { url, cwd, input })
 }
 
 const REFUSAL = { code: 'VALIDATION_FAILED', message: 'input: must be a number.' }
@@ -95,8 +96,16 @@ test('a batch that fails amid its requests says what was started, and where to g
   assert.equal(stdout.trimEnd().split('\n').length, 999)
   assert.match(stderr, /Lines 1 to 1000 are done: 999 runs were started\.\n/)
   assert.match(stderr, /Next: go on from line 1001: tail -n \+1001 'runs\.jsonl' \| windlass run hello --batch -/)
-  const { error } = JSON.parse((await run('--json')).stderr) as { error: { detail: unknown } }
+  const { error } = JSON.parse((await run(['--json'])).stderr) as { error: { detail: unknown } }
   assert.deepEqual(error.detail, { goOnFrom: 1001 })
+})
+
+test('the rest of a file that was read counts from where it began', async (t) => {
+  const run = await failingAtSecond(t, new Fault('FORBIDDEN'), (input) => ({ input }))
+  const input = lines(...Array.from({ length: 1500 }, (_, n) => ({ input: n })))
+  const { stderr } = await run([], input)
+  assert.match(stderr, /Lines 1 to 1000 of what was read are done: 999 runs were started\.\n/)
+  assert.match(stderr, /go on from line 1001: \.\.\. \| tail -n \+1001 \| windlass run hello --batch -/)
 })
 
 test('what may have been started of a batch is to be looked at first, unless its lines have keys', async (t) => {

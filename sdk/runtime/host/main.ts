@@ -151,8 +151,10 @@ async function begin(start: StartMessage): Promise<void> {
   unrefOurs(watching)
   const outcome = await callers.as(own, () => execute(own))
   clearTimeout(watching)
+  // What comes while its last calls are committed has not moved it to return.
+  const isEnd = isItsEnd(own, outcome)
   if ('returned' in outcome && own.engine) await own.engine.answered()
-  finish(own, outcome)
+  finish(own, outcome, isEnd)
 }
 
 async function execute(own: Session): Promise<Outcome> {
@@ -169,9 +171,9 @@ async function execute(own: Session): Promise<Outcome> {
 }
 
 /** A run ends once: the first outcome is the one that counts. */
-function finish(own: Session, outcome: Outcome): void {
+function finish(own: Session, outcome: Outcome, isEnd = false): void {
   if (session !== own) return
-  if (!isItsEnd(own, outcome)) return leaveLater(own, outcome)
+  if (!isEnd && !isItsEnd(own, outcome)) return leaveLater(own, outcome)
   if (own.engine?.end(outcomeText(outcome)) === false) return
   session = undefined
   if (process.moduleLoadList.includes('NativeModule child_process')) sendFrame('children')

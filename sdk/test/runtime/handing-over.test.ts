@@ -263,3 +263,13 @@ test('a step that only waits is left at once by a program that has ended', async
   host.send(HANDOVER)
   await leaves(host)
 })
+
+test('one that has returned before it has ended, though its last call is committed later', async (t) => {
+  const host = await aHost(t, `context.signal\nvoid workflows.call('mail', {})\nlog('returns')\nreturn 7`)
+  host.start()
+  await host.next('log')
+  await host.nextOp()
+  host.send(HANDOVER)
+  host.send({ t: 'kept', count: 1 })
+  assert.equal(await host.next('returned'), '7')
+})

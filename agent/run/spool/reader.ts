@@ -31,6 +31,8 @@ interface Failure extends Unread {
 export class SpoolReader {
   readonly #options: ReaderOptions
   readonly #damaged = new Set<number>()
+  /** Files of which a part could not be read for long enough. */
+  readonly #givenUp = new Set<number>()
   #failure: Failure | undefined
 
   constructor(options: ReaderOptions) {
@@ -92,11 +94,12 @@ export class SpoolReader {
   #isLost({ at, error, sinceMs }: Failure): boolean {
     if (!LOST_CODES.has(codeOf(error))) return false
     const { unreadableMs = UNREADABLE_MS } = this.#options
-    return this.#damaged.has(at.segment) || performance.now() - sinceMs >= unreadableMs
+    return this.#givenUp.has(at.segment) || performance.now() - sinceMs >= unreadableMs
   }
 
   #giveUp({ at, next }: Failure): void {
     this.#failure = undefined
+    this.#givenUp.add(at.segment)
     this.#isDamaged(at.segment, next.offset - at.offset)
   }
 

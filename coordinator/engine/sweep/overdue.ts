@@ -46,17 +46,22 @@ export async function sweepPlacements(deps: SweepDeps, signal: AbortSignal): Pro
 }
 
 async function again(
-  { log, backlog }: SweepDeps,
+  { config, log, backlog }: SweepDeps,
   signal: AbortSignal,
   pauseMs: () => number,
   look: () => Promise<void>,
 ): Promise<void> {
+  let loggedAt = -Infinity
   while (!signal.aborted) {
     try {
       await look()
     } catch (error) {
       if (isConnectionLoss(error)) backlog.lost()
-      log.warn('sweep.failed', { error })
+      // In an outage pulses are tried more often.
+      if (performance.now() - loggedAt >= config.sweepMs) {
+        loggedAt = performance.now()
+        log.warn('sweep.failed', { error })
+      }
     }
     for (let ms = 0; ms < pauseMs() && !signal.aborted; ms += LATE_PULSE_MS)
       await pause(Math.min(LATE_PULSE_MS, pauseMs() - ms), signal)

@@ -9,31 +9,54 @@ const HURRIED_MS = 300
 /** Where no lease holds any more: nothing is gained for a run, but its last words may be taken all the same. */
 const LEAST_MS = 3000
 const SILENT_MS = 1000
+/** The coordinator answers heartbeats, and takes nothing of what it is told. */
+const STUCK_MS = 60_000
 const LOGGED_RUNS = 20
 
-type Needs = Parameters<typeof heldForMs>[0] & { spool: Pick<Spool, 'held'>; log: Log }
+type Needs = Parameters<typeof heldForMs>[0] & { spool: Pick<Spool, 'held' | 'stats'>; log: Log }
 
 /**
  * Waits until the coordinator has taken what was said of runs that have ended here, or they would be executed once
- * more: it may be away for a moment, and this host for good. Not longer than leases hold. Polled: it happens once in an
- * agent's life, and a notification would burden every acknowledgement.
+ * more: it may be away for a moment, or the line be slow, and this host gone for good. Not longer than leases hold.
+ * Polled: it happens once in an agent's life, and a notification would burden every acknowledgement.
  */
-export async function untilReported(deps: Needs, { kill }: Pick<Urgency, 'kill'>): Promise<void> {
+export async function untilReported(
+  deps: Needs,
+  { kill }: Pick<Urgency, 'kill'>,
+  clock = (): number => performance.now(),
+): Promise<void> {
   const { spool, log } = deps
-  const since = performance.now()
-  const mostMs = Math.max(LEAST_MS, heldForMs(deps))
-  const passedMs = () => performance.now() - since
+  const since = clock()
+  const passedMs = () => clock() - since
+  const isMoving = progressOf(spool, clock)
+  // Each heartbeat that is answered lengthens them.
+  const leftMs = () => Math.max(LEAST_MS - passedMs(), heldForMs(deps))
   const runs = () => spool.held().map(({ run }) => run)
   const facts = () => ({ count: runs().length, runs: runs().slice(0, LOGGED_RUNS) })
   let isSaid = false
-  while (spool.held().length > 0 && passedMs() < (kill.aborted ? HURRIED_MS : mostMs)) {
+  const isWaiting = () => (kill.aborted ? passedMs() < HURRIED_MS : leftMs() > 0 && isMoving())
+  while (spool.held().length > 0 && isWaiting()) {
     await pause(10)
     if (isSaid || passedMs() < SILENT_MS) continue
     isSaid = true
-    log('agent.telling', { ...facts(), leftMs: Math.round(mostMs - passedMs()) })
+    log('agent.telling', { ...facts(), leftMs: Math.round(leftMs()) })
   }
   if (spool.held().length === 0) return
   const advice =
     'start an agent with this state folder again: until it has told how they ended they may be executed anew'
   log.warn('agent.untold', { ...facts(), advice })
+}
+
+/** Whether some of it was taken a short while ago. */
+function progressOf(spool: Pick<Spool, 'stats'>, clock: () => number): () => boolean {
+  let least = Infinity
+  let at = clock()
+  return () => {
+    const { unacknowledged } = spool.stats()
+    if (unacknowledged < least) {
+      least = unacknowledged
+      at = clock()
+    }
+    return clock() - at < STUCK_MS
+  }
 }

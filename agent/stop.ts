@@ -77,13 +77,15 @@ interface FinishNeeds {
 }
 
 /**
- * What only waits is given up at once. Programs that compute may finish for a while; then they are asked to stop, and killed where
+ * What only waits is given up at once, and what has not begun. Programs that compute may finish for a while; then they are asked to stop, and killed where
  * they do not. What was cut off is reported as lost, so that it begins anew elsewhere.
  */
 export async function finishRuns(deps: FinishNeeds, urgency: Urgency): Promise<void> {
-  const patienceMs = Math.min(deps.inForce().stopMs, urgency.mostMs())
+  // Behind it programs have their grace.
+  const patienceMs = Math.min(deps.inForce().stopMs, Math.max(0, urgency.mostMs() - HURRIED_GRACE_MS))
   deps.intake.leave()
   deps.leaving.begin(patienceMs)
+  for (const agentRun of deps.agentRuns.all()) if (!agentRun.hasProgram) agentRun.handOver(0)
   const over = new AbortController()
   void tellWhatIsWaitedFor(deps, patienceMs, over.signal)
   await Promise.race([deps.agentRuns.empty(), pause(patienceMs, urgency.ask)])

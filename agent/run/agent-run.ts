@@ -29,6 +29,8 @@ export class AgentRun {
   secretBytes = 0
   cancelled: CancelOrder | undefined
   fate: Fate | undefined
+  /** Its program was started by the agent before this one, and may not be attached yet. */
+  isTakenBack = false
   /** Its program only waits, and has given its slot back. */
   isParked = false
   /** How often it has begun to wait. */
@@ -84,6 +86,10 @@ export class AgentRun {
     this.cancelled = order
     this.#controller.abort()
     this.#program?.cancel({ ...order, graceMs: Math.min(order.graceMs, this.#mostMs) })
+  }
+
+  get hasProgram(): boolean {
+    return this.isTakenBack || this.#program !== undefined
   }
 
   /** Its program may go on: it needs its lease and its token. */

@@ -54,6 +54,7 @@ export async function takeBack(
   const agentRun = new AgentRun(record.offer, lease.fenceMs)
   agentRun.acceptSentAt = performance.now() - (sinceBootMs() - lease.fromMs)
   agentRun.answer('ours')
+  agentRun.isTakenBack = true
   agentRun.isParked = mark.isParked
   agentRun.tokenAt = OLD
   agentRun.secretBytes = record.secretBytes ?? MOST_BYTES

@@ -1,12 +1,44 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { test } from 'node:test'
 import { until } from '@windlass/shared/test/_kit/until.ts'
+import { untilReported } from '../../final-report.ts'
+import type { Beats } from '../../lease/beats.ts'
+import type { Sleeps } from '../../link/sleeps.ts'
+import type { Held } from '../../run/spool/held.ts'
 import type { Agent } from '../../start.ts'
-import type { Logged } from '../_kit/an-agent.ts'
+import { createUrgency } from '../../stop.ts'
+import { aLog, type Logged } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { endingOf, type FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
 import { withAgent } from '../_kit/with-agent.ts'
+
+/** One that is connected, and of which these counts of characters are not taken yet, look by look. */
+async function reportOf(unacknowledged: readonly number[]) {
+  const { lines, log } = aLog()
+  const settings = { current: { heartbeatMs: 50, fenceMs: 60_000, cancelGraceMs: 0, pollMs: 0 } }
+  const beats = { heldFrom: () => performance.now(), heldMs: () => undefined } as unknown as Beats
+  let [looks, now] = [0, 0]
+  const spool = {
+    held: () => (looks < unacknowledged.length ? [{ run: 'run_1' } as unknown as Held] : []),
+    stats: () => ({ placements: 1, unacknowledged: unacknowledged[looks++] ?? 0 }),
+  }
+  await untilReported(
+    { settings, beats, sleeps: { since: () => 0 } as unknown as Sleeps, spool, log },
+    createUrgency(),
+    () => (now += 500),
+  )
+  return lines.map(({ name }) => name)
+}
+
+test('what goes up a slow line is waited for while heartbeats are answered', async () => {
+  assert.deepEqual(await reportOf(Array.from({ length: 100 }, (_, n) => 1000 - n)), ['agent.telling'])
+})
+
+test('a coordinator that takes nothing of it is not waited for beyond a minute', async () => {
+  assert.deepEqual(await reportOf(Array.from({ length: 1000 }, () => 7)), ['agent.telling', 'agent.untold'])
+})
 
 const said = ({ lines }: Logged, name: string) => until(name, () => lines.find((line) => line.name === name))
 

@@ -10,6 +10,10 @@ export interface Scope {
   /** The journal has it already: an entry is written of a step at its end, unless something is called inside of it. */
   isOpen: boolean
   call: Call
+  /** Steps and calls of other workflows that were called inside of it, and have not come to anything yet. */
+  unsettled: Set<Call>
+  /** Its function has returned: what it has come to is not asked for again. */
+  hasReturned: boolean
 }
 
 /** One call of the program, in this process. */
@@ -33,6 +37,7 @@ export function identityOf({ n, position, parent, kind, name, hash, occurrence, 
 
 /** Gives the program its result. */
 export function settle(call: Call, { state, result }: Pick<Completion, 'state' | 'result'>): void {
+  call.within?.unsettled.delete(call)
   if (state === 'done') call.resolve(valueOf(call.kind, result))
   else call.reject(failureOf(call, result))
 }

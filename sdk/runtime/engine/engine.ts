@@ -8,6 +8,7 @@ import { createHolds } from './holds.ts'
 import { argumentsOf, cleanName, createCounter, NO_ARGUMENTS, type Arguments } from './identity.ts'
 import { Inbox } from './inbox.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
+import { counts, createLeftBehind } from './left-behind.ts'
 import type { Engine, EngineOptions, Port } from './port.ts'
 import { Replay, undelivered } from './replay.ts'
 import { createScopes } from './scopes.ts'
@@ -29,6 +30,7 @@ class JournalEngine implements Engine {
   readonly #occurrenceOf = createCounter()
   readonly #inbox = new Inbox()
   readonly #handover = createHandover()
+  readonly #leftBehind = createLeftBehind((text) => this.#port.warn(text))
   readonly #replay: Replay
   readonly #entries: Entries
   #state: State
@@ -75,6 +77,7 @@ class JournalEngine implements Engine {
       port,
       outbox: this.#outbox,
       scopes: this.#scopes,
+      leftBehind: this.#leftBehind,
       complete: (completion) => this.#completeOwn(completion),
       adopted: (record) => this.#adopted(record),
       hasFailed: (step, result) => this.#hasFailed(step, result),
@@ -119,7 +122,9 @@ class JournalEngine implements Engine {
   }
 
   #enter(call: Call): void {
+    if (counts(call)) call.within?.unsettled.add(call)
     if (isReplay(this.#state) && this.#replay.take(call)) return this.#turnSoon()
+    if (!isReplay(this.#state)) this.#leftBehind.isNew(call)
     if (this.#handover.takes(call)) return
     call.site = this.#port.site()
     if (this.#state === 'resting') this.#move('caughtUp')

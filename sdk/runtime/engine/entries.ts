@@ -2,6 +2,7 @@ import type { Completion, JournalOp, JournalRecord, SuspendKind } from '@windlas
 import { identityOf, settle, type Call, type Scope } from './call.ts'
 import { createFormer } from './former.ts'
 import { pathOf } from './identity.ts'
+import type { LeftBehind } from './left-behind.ts'
 import { checkRoom } from './limits.ts'
 import type { Outbox } from './outbox.ts'
 import { isAnyPending, outcomeOf, waitedFor, type Pending } from './pending.ts'
@@ -22,6 +23,7 @@ interface EntriesNeeds {
   adopted(record: JournalRecord): void
   /** A step has failed. True: the journal is not to have it, and the program gets nothing more. */
   hasFailed(step: Call, result: string): boolean
+  leftBehind: LeftBehind
   /** Nothing is said to anybody, and nothing given to the program. */
   isOver(): boolean
 }
@@ -78,6 +80,7 @@ export class Entries {
     try {
       checkRoom(this.#last + 1 - this.#forgotten, (text) => this.#needs.port.warn(text))
     } catch (error) {
+      call.within?.unsettled.delete(call)
       return call.reject(error as Error)
     }
     this.#last += 1
@@ -123,6 +126,11 @@ export class Entries {
     for (const { stopTimer } of this.#pending.values()) stopTimer?.()
   }
 
+  #hasOutcome(n: number): boolean {
+    const found = this.#pending.get(n)
+    return found !== undefined && outcomeOf(found) !== undefined
+  }
+
   #adopt(record: JournalRecord, call: Call): void {
     this.#made += 1
     this.#needs.outbox.send({ op: 'adopt', n: record.n, position: this.#made })
@@ -162,13 +170,16 @@ export class Entries {
 
   async #execute(call: Call, isOpen: boolean): Promise<void> {
     if (!('act' in call.work)) return
-    const scope = { path: pathOf(call.parent, call.name, call.occurrence), isOpen, call }
+    const path = pathOf(call.parent, call.name, call.occurrence)
+    const scope: Scope = { path, isOpen, call, unsettled: new Set(), hasReturned: false }
     const outcome = await executeStep(this.#needs.scopes, scope, call.work.act)
     if (this.#needs.isOver()) return
     const found = this.#pending.get(call.n)
     if (!found) return settle(call, outcome)
     if (outcome.state === 'failed' && this.#needs.hasFailed(call, outcome.result)) return
     found.outcome = outcome
+    // One that has failed is tried again, or somebody has dealt with it.
+    if (outcome.state === 'done') this.#needs.leftBehind.returned(scope, ({ n }) => this.#hasOutcome(n))
     const close: JournalOp = { op: 'close', entry: identityOf(call), ...outcome }
     this.#needs.outbox.sendAndKeep(close, () => this.#needs.complete({ n: call.n, ...outcome }))
   }

@@ -6,7 +6,7 @@ export function checkRoom(n: number, warn: (text: string) => void): void {
   if (n === WARN_AT) {
     warn(
       `This run has ${WARN_AT} entries in its journal, and may have ${MOST}. Hand parts of its work to runs of their ` +
-        'own with workflows.call(), or do more within one step().\n',
+        'own with workflows.call(), or do more within one step().',
     )
   }
   if (n <= MOST) return

@@ -17,7 +17,7 @@ export interface Port {
   isQuiet(timers: number): boolean
   /** Where the program made the call that is being made: `index.ts:12:9`. */
   site(): string
-  /** To the program's stderr. */
+  /** Into the log of the run. */
   warn(text: string): void
   /** In the next turn of the loop, when all that can follow at once has followed. */
   soon(act: () => void): void

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { ParkReport } from '@windlass/shared/wire/program.ts'
+import type { LogData, ParkReport } from '@windlass/shared/wire/program.ts'
 import type * as EngineBundle from '../engine/main.ts'
 import type { Engine, Port } from '../engine/port.ts'
 import { sendFrame, sendTogether } from './frames.ts'
@@ -38,7 +38,7 @@ function createPort(session: Session): Port {
     // Our own line counts while it is what keeps the process.
     isQuiet: (timers) => process.getActiveResourcesInfo().length <= timers + (holds ? 1 : 0),
     site: () => session.site(),
-    warn: (text) => void process.stderr.write(text),
+    warn: (text) => sendFrame('log', JSON.stringify({ text, level: 'warn' } satisfies LogData)),
     soon: (act) => void setImmediate(act),
     later: (ms, keeps, act) => {
       const timer = setTimeout(act, ms)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { JournalOp } from '@windlass/shared/wire/journal.ts'
-import type { ThrownError } from '@windlass/shared/wire/program.ts'
+import type { LogData, ThrownError } from '@windlass/shared/wire/program.ts'
 import { aHost, opened, ops } from './host-process.ts'
 
 test('a program that sleeps parks, wakes and goes on', async (t) => {
@@ -255,4 +255,12 @@ test('nothing of a run is left for the next one in the same process', async (t) 
       .map((op) => (op.op === 'deliver' ? op.list : `${op.op} ${'entry' in op ? op.entry.n : ''}`)),
     ['open 2', 'close 1', [[1, 1, 1, 1]]],
   )
+})
+
+test('a step that leaves a call behind is warned of in the log of the run', async (t) => {
+  const host = await aHost(t, `await step('kick', () => void workflows.call('report', {}))\nawait sleep('1h')`)
+  host.start()
+  const { text, level } = JSON.parse(await host.next('log')) as LogData
+  assert.equal(level, 'warn')
+  assert.match(text, /^Step "kick" ended while a call that it had begun was under way: workflow "report"\. Should/)
 })

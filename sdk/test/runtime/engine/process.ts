@@ -48,6 +48,7 @@ export interface SessionOptions {
   hurries?: () => boolean
   /** Asked when something is there: says it twice. */
   repeats?: () => boolean
+  onWarning?: (text: string) => void
 }
 
 /** One process that executes the program, to its end or until chance takes it away. */
@@ -215,7 +216,9 @@ class SimulatedProcess implements Port {
     return ''
   }
 
-  warn(): void {}
+  warn(text: string): void {
+    this.#options.onWarning?.(text)
+  }
 
   soon(act: () => void): void {
     this.later(0, true, act)

@@ -7,7 +7,7 @@ import { deleteRun } from '../engine/commit/delete-run.ts'
 import { type BulkAsk, startBulk } from '../bulk/start.ts'
 import { cancelRun } from '../runs/cancel.ts'
 import { listChildren } from '../runs/children.ts'
-import { getRun, inputOf, listRuns, outputOf } from '../runs/read.ts'
+import { getRun, inputOf, listRuns, outputOf, refusedOutputOf } from '../runs/read.ts'
 import { restartRun } from '../runs/restart.ts'
 import { retryRun } from '../runs/retry.ts'
 import { triggerOnce } from '../runs/once.ts'
@@ -31,6 +31,7 @@ type RunsNeeds = Needs<
   | typeof listRuns
   | typeof liveStream
   | typeof outputOf
+  | typeof refusedOutputOf
   | typeof restartRun
   | typeof retryRun
   | typeof snapshot
@@ -79,7 +80,8 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
 
   input: async ({ input: { run, offset }, caller }) => payload('input', await inputOf(deps, caller, run), offset),
 
-  output: async ({ input: { run, offset }, caller }) => payload('output', await outputOf(deps, caller, run), offset),
+  output: async ({ input: { run, offset, refused }, caller }) =>
+    payload('output', await (refused ? refusedOutputOf : outputOf)(deps, caller, run), offset),
 
   events: async (call) => new JsonText(await snapshot(deps, call.input, call)),
 

@@ -60,6 +60,17 @@ export async function inputOf(deps: { db: Db }, caller: Caller, id: RunId): Prom
 
 /** JSON text of what the run returned. */
 export async function outputOf(deps: { db: Db }, caller: Caller, id: RunId): Promise<string> {
+  const { status, output } = await returnedBy(deps, caller, id)
+  return (status === 'completed' ? output : null) ?? 'null'
+}
+
+/** JSON text of what the run returned and failed with, as it does not fit its schema. */
+export async function refusedOutputOf(deps: { db: Db }, caller: Caller, id: RunId): Promise<string> {
+  const { status, output } = await returnedBy(deps, caller, id)
+  return (status === 'failed' ? output : null) ?? 'null'
+}
+
+async function returnedBy(deps: { db: Db }, caller: Caller, id: RunId) {
   const row = await store.outputOf(deps.db, caller.orgId, id)
   if (!row) throw new Fault('NOT_FOUND', { run: id })
   if (!isFinal(row.status))
@@ -68,7 +79,7 @@ export async function outputOf(deps: { db: Db }, caller: Caller, id: RunId): Pro
       { run: id, status: row.status },
       `The run is ${row.status}; its output is there when it has completed.`,
     )
-  return row.output ?? 'null'
+  return row
 }
 
 /** The run for its own program. Its token is dead as soon as the placement is. */

@@ -77,7 +77,7 @@ function refuseDeleted(run: RunId, row: { deletedAt: Date | null } | undefined):
   throw new Fault('RUN_DELETED', { run, deletedAt: row.deletedAt.getTime() }, message)
 }
 
-/** JSON text of the output, if there is one. */
+/** JSON text of what it returned, if there is any; of a failed run that is no output. */
 export async function outputOf(db: Db, orgId: OrgId, id: RunId) {
   const [row] = await db<{ status: RunStatus; output: string | null; deletedAt: Date | null }[]>`
     select status, output, deleted_at

@@ -331,6 +331,8 @@ export interface Client extends Follows {
         run: string
         /** Given, the JSON text of the value is answered in parts, this one from so many characters on. */
         offset?: number
+        /** Instead of the output: what a run returned that failed with `OUTPUT_INVALID`, since it does not fit. */
+        refused?: boolean
       },
       options?: CallOptions,
     ): Promise<{

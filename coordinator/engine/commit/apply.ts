@@ -170,7 +170,7 @@ async function readOutput(
   if (!version) return undefined
   const ask = { root: 'output', org, ...payer, isPatient: true }
   const verdict = await deps.judge.judge(version.output, { text: line }, ask)
-  return verdict.is === 'fits' ? { line } : { error: invalidOutput(verdict.invalid) }
+  return verdict.is === 'fits' ? { line } : { line, error: invalidOutput(verdict.invalid, runId) }
 }
 
 /** Whether the run is still on the agent that speaks of it, under the same placement. */

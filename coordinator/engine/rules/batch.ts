@@ -25,8 +25,11 @@ export interface ReadBatch extends AgentBatch {
 export type JournalCommands = ReadonlyMap<Entry, JournalCommand>
 type Outputs = ReadonlyMap<Entry, Output>
 
-/** The output on one line when it fits its schema; else what the run fails with. */
-export type Output = { line: string } | { error: RunError }
+/**
+ * The output on one line when it fits its schema; else what the run fails with, and the line where it can be read: what
+ * was returned has cost something.
+ */
+export type Output = { line: string; error?: undefined } | { line?: string; error: RunError }
 
 /**
  * Result: committed up to `seq`; or less is stored than the agent assumes; or the placement is no longer this one.

@@ -151,9 +151,9 @@ function settleReturned(run: Moving, at: number, output: Output | undefined, con
   // An agent that leaves out `start` has executed it all the same.
   begin(run, at)
   goOn(run, at)
-  if ('error' in output) return fail(run, at, output.error)
+  if (output.line !== undefined) run.output = output.line
+  if (output.error) return fail(run, at, output.error)
   const { line } = output
-  run.output = line
   emit(run, { at, channel: 'output', type: 'output', dataText: outputEvent(line, config.maxEventDataBytes) })
   finish(run, 'completed', at)
 }

@@ -1,4 +1,5 @@
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
 import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
@@ -14,10 +15,12 @@ export function tooLargeOutput(bytes: number, limitBytes: number): RunError {
   return { code, message, detail: { bytes, limitBytes } }
 }
 
-export function invalidOutput({ path, message }: Invalid): RunError {
+/** `run`: where the value can be read all the same. */
+export function invalidOutput({ path, message }: Invalid, run?: RunId): RunError {
   const code: RunErrorCode = 'OUTPUT_INVALID'
   const advice = 'Return what `run` declares, or correct its return type.'
-  return { code, message: `${RUN_ERRORS[code]} ${path}: ${message}. ${advice}`, detail: { path } }
+  const wayTo = run === undefined ? '' : ` The value is not lost: \`windlass runs output ${run} --refused\` shows it.`
+  return { code, message: `${RUN_ERRORS[code]} ${path}: ${message}. ${advice}${wayTo}`, detail: { path } }
 }
 
 const PROGRAM_CODE = /^[A-Z][A-Z0-9_]{0,63}$/

@@ -64,7 +64,7 @@ test('what a program returns is the output of its completed run', async () => {
   assert.equal((await c.db`select 1 from placements where run_id = ${run.id}`).length, 0)
 })
 
-test('a returned value that does not fit fails the run with the path of what is wrong, and is not kept', async () => {
+test('a returned value that does not fit fails the run with the path of what is wrong, and is no output', async () => {
   const run = await ended(returned({ total: 'three' }), 'counting')
   assert.deepEqual(
     [run.status, run.error?.code, run.error?.detail],
@@ -73,6 +73,27 @@ test('a returned value that does not fit fails the run with the path of what is 
   assert.match(run.error!.message, /output\.total.*declares/)
   assert.deepEqual(await c.call(ops.runs.output, { run: run.id }), { output: null })
   assert.deepEqual((await typesOf(c, run.id)).slice(-2), ['run.running', 'run.failed'])
+})
+
+test('a value that was refused is read by who asks for it, whole or in parts', async () => {
+  const { id, error } = await ended(returned({ total: 'three' }), 'counting')
+  assert.match(error!.message, new RegExp(`not lost: \`windlass runs output ${id} --refused\``))
+  const ask = { run: id, refused: true }
+  assert.deepEqual(await c.call(ops.runs.output, ask), { output: { total: 'three' } })
+  const part = await c.call(ops.runs.output, { ...ask, offset: 2 })
+  assert.deepEqual(part, { output: 'total":"three"}', part: { offset: 2, chars: 17, nextOffset: null } })
+})
+
+test('nothing else is answered as refused', async () => {
+  const refusedOf = (run: string) => c.call(ops.runs.output, { run, refused: true })
+  const fitting = await ended(returned({ total: 3 }), 'counting')
+  const threw = await ended({ how: 'threw', error: { name: 'Error', message: 'no' } }, 'counting')
+  const noJson = await ended({ how: 'returned', outputText: '{"total":' }, 'counting')
+  assert.doesNotMatch(noJson.error!.message, /--refused/)
+  for (const { id } of [fitting, threw, noJson]) assert.deepEqual(await refusedOf(id), { output: null })
+  const queued = await aRun(c, { workflow: 'counting' })
+  await assert.rejects(refusedOf(queued.id), refusal('RUN_NOT_FINISHED'))
+  await c.call(ops.runs.cancel, { run: queued.id, reason: '' })
 })
 
 test('an output that is no JSON fails its run and nobody else', async () => {

@@ -86,6 +86,8 @@ test('a returned value that would be looked at for ever fails its run, and the o
   const { status, error } = await runOf(c, offer.run)
   assert.deepEqual([status, error?.code, error?.detail?.['path']], ['failed', 'OUTPUT_INVALID', 'output'])
   assert.match(error!.message, /output: takes longer than 250 ms to be checked/)
+  // It was paid for: what nobody could check is there to be read.
+  assert.deepEqual(await c.call(ops.runs.output, { run: offer.run, refused: true }), { output: ENDLESS })
 })
 
 test('a coordinator that is stopped with such a value under way leaves it to the next, which lives on', async () => {

@@ -4,7 +4,6 @@ import { eachOnce } from '../../model/each-once.ts'
 import { CHANNELS, Channel, DEFAULT_CHANNELS, RunEvent } from '../../model/event.ts'
 import { RunFilter } from '../../model/job.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
-import { Offset, Part } from '../../model/part.ts'
 import { Run, RUN_STATUSES } from '../../model/run.ts'
 import { Why } from '../../model/why.ts'
 import { bulkRuns } from './bulk.ts'
@@ -12,6 +11,7 @@ import type { Group } from '../group.ts'
 import { keyFor } from '../idempotency-key.ts'
 import { op } from '../op.ts'
 import { starts } from './starts.ts'
+import { values } from './values.ts'
 
 export const group: Group = {
   command: 'What is executed: list, read, follow, explain, cancel, retry.',
@@ -30,10 +30,6 @@ const Channels = z
   .meta({ description: '`agent` and `log` come only when asked for. In a query they are separated by commas.' })
 
 const Since = z.int().min(0).default(0).meta({ description: 'Only events with a greater cursor.' })
-
-const InParts = Offset.optional().meta({
-  description: 'Given, the JSON text of the value is answered in parts, this one from so many characters on.',
-})
 
 export const rows = {
   ...starts,
@@ -81,45 +77,7 @@ export const rows = {
     faults: ['NOT_FOUND'],
     success: 200,
   }),
-  input: op({
-    id: 'runs.input',
-    method: 'GET',
-    path: '/v1/runs/{run}/input',
-    credentials: ['key', 'session'],
-    scope: ['run:read'],
-    role: 'viewer',
-    mcp: {
-      tool: 'get_run_input',
-      when: 'To read the input of a run, for instance before retry_run. It takes `offset` as get_run_result does.',
-    },
-    cli: { json: 'input' },
-    summary: 'Get the input that a run was called with.',
-    input: z.strictObject({ run: RunId, offset: InParts }),
-    output: z.object({ input: z.unknown(), part: Part.optional() }),
-    faults: ['NOT_FOUND', 'RUN_DELETED'],
-    success: 200,
-  }),
-  output: op({
-    id: 'runs.output',
-    method: 'GET',
-    path: '/v1/runs/{run}/output',
-    credentials: ['key', 'session'],
-    scope: ['run:read'],
-    role: 'viewer',
-    mcp: {
-      tool: 'get_run_result',
-      when: [
-        'To read the value that a run has returned, once it has completed. One that is shown cut comes whole with',
-        '`offset`: 0 at first, then the `nextOffset` of each part until that is null; together the parts are JSON.',
-      ].join(' '),
-    },
-    cli: { json: 'output' },
-    summary: 'Get the value that a run returned; null when it returned none.',
-    input: z.strictObject({ run: RunId, offset: InParts }),
-    output: z.object({ output: z.unknown(), part: Part.optional() }),
-    faults: ['NOT_FOUND', 'RUN_NOT_FINISHED', 'RUN_DELETED'],
-    success: 200,
-  }),
+  ...values,
   events: op({
     id: 'runs.events',
     method: 'GET',

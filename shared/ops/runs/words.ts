@@ -98,7 +98,8 @@ export const runs: ExamplesOf<'runs'> = {
   output: {
     about:
       'Refused with `RUN_NOT_FINISHED` while the run is under way. Null for a run that failed or was ' +
-      'cancelled: `runs.get` has the error.',
+      'cancelled: `runs.get` has the error. What was returned and does not fit the output schema ' +
+      '(`OUTPUT_INVALID`) is no output; it is answered with `refused`.',
     input: { run: IDS.run },
     output: { output: RECEIPT },
   },

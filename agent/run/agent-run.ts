@@ -38,8 +38,8 @@ export class AgentRun {
   #answer: (verdict: Verdict) => void = () => {}
   #program: RunningProgram | undefined
   #isRenewed = false
-  /** How long it may take to stop, once it is to be handed over. */
-  #mostMs = Infinity
+  /** When the grace is over in which it is handed over. */
+  #handedOverAt = Infinity
   /** Positions in the spool of entries of the journal that are not committed yet, and how many are. */
   #uncommitted: number[] = []
   #committed = 0
@@ -85,7 +85,8 @@ export class AgentRun {
     if (this.cancelled) return
     this.cancelled = order
     this.#controller.abort()
-    this.#program?.cancel({ ...order, graceMs: Math.min(order.graceMs, this.#mostMs) })
+    const leftMs = Math.max(Math.ceil(this.#handedOverAt - performance.now()), LEAST_CLEANUP_MS)
+    this.#program?.cancel({ ...order, graceMs: Math.min(order.graceMs, leftMs) })
   }
 
   get hasProgram(): boolean {
@@ -101,10 +102,10 @@ export class AgentRun {
   handOver(mostMs: number): void {
     if (this.fate) return
     this.fate = 'shutdown'
-    this.#mostMs = mostMs
     this.#controller.abort()
     this.#fated.abort()
     const graceMs = Math.min(this.offer.graceMs, mostMs)
+    this.#handedOverAt = performance.now() + graceMs
     if (this.#program) this.#program.cancel({ why: 'handover', reason: SHUTDOWN, graceMs })
     else this.answer('unknown')
   }
@@ -173,6 +174,11 @@ export class AgentRun {
   }
 }
 
+/**
+ * A run that is cancelled while it is handed over has what is left of that grace: whoever stops the agent counts with
+ * one. So much it has in any case, as a cleanup of a few milliseconds would be none.
+ */
+const LEAST_CLEANUP_MS = 3_000
 const MOST_EARLY_CHARS = 32 * 1024 * 1024
 const SHUTDOWN = 'its agent is being stopped, and another one begins it anew'
 

@@ -65,7 +65,7 @@ const WAYS: Record<ApiErrorCode, Find> = {
 export function wayOut(error: ApiError, command: string): WayOut {
   const [next, exit] = wayOutOf(error, command)
   if (!mayHaveBegun(error, command)) return [next, exit]
-  return [`${BEGINS[command]} shows whether it was done all the same; ${AGAIN_BY_KEY}`, exit]
+  return [`${BEGINS[command]} shows whether it was done all the same; ${SECRETS[command] ?? AGAIN_BY_KEY}`, exit]
 }
 
 /** Whether the command has perhaps begun something that it would begin a second time. */
@@ -106,6 +106,14 @@ const BEGINS: Record<string, string> = {
   'schedules create': 'windlass schedules list',
   'schedules run': 'windlass runs list --trigger schedule',
   'deliveries replay': 'windlass deliveries list',
+  'keys create': 'windlass keys list',
+  'pools token': 'windlass pools tokens <pool>',
+}
+
+/** What was made is of no use to anybody who was not shown it, and lets somebody in. */
+const SECRETS: Record<string, string> = {
+  'keys create': 'windlass keys revoke <key> ends one that nobody has seen, then make another',
+  'pools token': 'windlass pools revoke-token <token> ends one that nobody has seen, then make another',
 }
 
 const AGAIN_BY_KEY = 'with an idempotency key the same may be sent again'

@@ -1,11 +1,14 @@
 import type { Channel } from '@windlass/shared/model/event.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
+import { ApiError } from '../../client/index.ts'
+import { begun } from '../begun.ts'
 import type { Deployed } from '../commands/deploy.ts'
 import { reportOf } from '../failure.ts'
 import { tellRun } from '../follow-run.ts'
 import { jsonArgument } from '../json-argument.ts'
 import type { Session } from '../session.ts'
+import { isUnsure } from '../way-out.ts'
 import { lengthText, note, paint, print } from '../terminal.ts'
 import { Deployer } from './deployer.ts'
 import type { Deployment } from './deployer.ts'
@@ -94,7 +97,7 @@ export class DevLoop {
       })
       this.follow(run)
     } catch (error) {
-      this.tellTrouble(error)
+      this.tellTrouble(isUnknown(error) ? begun(error, PERHAPS_STARTED) : error)
     }
   }
 
@@ -123,10 +126,16 @@ export class DevLoop {
     before.stop.abort()
     if (!this.wishes.restart) return this.say(paint('dim', `${before.run.id} goes on by itself`))
     // Its end is not waited for: the new code is what one wants to see.
+    const { id } = before.run
     this.session.client.runs
-      .cancel({ run: before.run.id, reason: 'a newer save in windlass dev' })
+      .cancel({ run: id, reason: 'a newer save in windlass dev' })
       .then(({ run }) => isFinal(run.status) || this.say(paint('dim', `${run.id} is ${run.status}`)))
-      .catch((error: unknown) => this.tellTrouble(error))
+      .catch((error: unknown) => {
+        // It had ended by itself, just before.
+        if (codeOf(error) === 'RUN_ALREADY_FINISHED') return
+        const what = isUnknown(error) ? `Whether ${id} is cancelled is not known` : `${id} was not cancelled`
+        this.tellTrouble(begun(error, { what, next: `windlass runs cancel ${id}`, detail: { run: id } }))
+      })
   }
 
   private say(text: string, facts?: Record<string, unknown>): void {
@@ -135,13 +144,20 @@ export class DevLoop {
   }
 
   private tellTrouble(error: unknown): void {
-    const { message, next: hint, envelope, code } = { ...reportOf(error, 'dev'), code: codeOf(error) }
-    // It had ended by itself, just before.
-    if (code === 'RUN_ALREADY_FINISHED') return
+    const { message, next, envelope } = reportOf(error, 'dev')
+    const hint = next?.replace('again: windlass dev', 'save again')
     if (this.session.isJson) note(JSON.stringify(envelope))
     else this.session.progress.note(`${paint('red', '✖')} ${message}${hint ? `\n  Next: ${hint}` : ''}`)
   }
 }
+
+const PERHAPS_STARTED = {
+  what: 'Whether a run was started is not known',
+  next: 'windlass runs list shows it; the next save starts one',
+  detail: {},
+}
+
+const isUnknown = (error: unknown) => error instanceof ApiError && isUnsure(error)
 
 function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined

@@ -6,7 +6,7 @@ import { Failure } from '../../cli/failure.ts'
 import { tellRun } from '../../cli/follow-run.ts'
 import { Session } from '../../cli/session.ts'
 import type { Answerer } from '../_kit/fake-service.ts'
-import { KEY, ORG, startFake } from '../_kit/fake-service.ts'
+import { KEY, ORG, SESSION, startFake } from '../_kit/fake-service.ts'
 import { runCli } from '../_kit/run-cli.ts'
 import { aJob, aRun, events, sendStream } from '../_kit/samples.ts'
 
@@ -110,6 +110,19 @@ test('a start without an answer may have been done: where that shows is named, n
   answers['runs.get'] = never
   assert.match((await runCli(['runs', 'get', aRun().id], { url })).stderr, AGAIN)
   assert.match((await runCli(['run', 'hello'], { url: 'http://127.0.0.1:1' })).stderr, /Next: `npm start`/)
+})
+
+test('a key or token that nobody has seen is named where it shows, and how it is ended', async (t) => {
+  const { url } = await startFake(t, { 'keys.create': never, 'pools.createToken': never })
+  for (const [args, look, end] of [
+    [['keys', 'create', 'ci', '--role', 'member'], 'windlass keys list', 'windlass keys revoke <key>'],
+    [['pools', 'token', 'default'], 'windlass pools tokens <pool>', 'windlass pools revoke-token <token>'],
+  ] as const) {
+    const { code, stderr } = await runCli([...args], { url, env: { WINDLASS_API_KEY: SESSION } })
+    assert.equal(code, 5)
+    assert.ok(stderr.includes(`Next: ${look} shows whether it was done all the same; ${end} ends one`), stderr)
+    assert.doesNotMatch(stderr, AGAIN)
+  }
 })
 
 test('a bulk job is waited for through an outage; what ends the waiting names the job', async (t) => {

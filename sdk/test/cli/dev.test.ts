@@ -188,6 +188,31 @@ test('a save cancels the run that goes on and starts the next; --no-restart lets
   }
 })
 
+test('a start or a cancel without an answer may have been done, and nobody is told to do it again', async (t) => {
+  const { url, folder, save, answers } = await setting(t)
+  answers['runs.stream'] = (_args, response) => sendSseHead(response)
+  const { 'runs.trigger': trigger } = answers
+  const away = () => {
+    throw new Fault('UNAVAILABLE')
+  }
+  answers['runs.trigger'] = away
+  const dev = goingCli(t, ['dev', folder, '--run'], { url })
+  await dev.says(/✖ Whether a run was started is not known: .*\n {2}Next: windlass runs list shows it; the next save/)
+  answers['runs.trigger'] = trigger!
+  await save('1')
+  await dev.says(/── run_/)
+  answers['runs.cancel'] = away
+  await save('2')
+  await dev.says(/✖ Whether (run_\w+) is cancelled is not known: .*\n {2}Next: windlass runs cancel \1\n/)
+  answers['runs.trigger'] = () => {
+    throw new Fault('SECRETS_UNAVAILABLE')
+  }
+  await save('3')
+  await dev.says(/Next: once the coordinator has its key, save again\n/)
+  const { stderr } = await dev.interrupt()
+  assert.doesNotMatch(stderr, /try again\.|again: windlass/)
+})
+
 test('what is deployed already is not deployed again at the start', async (t) => {
   const { url, folder, answers, done } = await setting(t)
   answers['workflows.get'] = () => ({

@@ -7,6 +7,7 @@ import type { Config } from './config.ts'
 import { openDatabase, openPgPool } from './db/client.ts'
 import { warnOfClock } from './db/clock-difference.ts'
 import { restoredSince } from './db/cluster.ts'
+import { warnOfRoom } from './db/fit.ts'
 import { migrate } from './db/migrate.ts'
 import { keepPartitionsAhead, makePartitionsAhead } from './db/partitions.ts'
 import { keepStatistics } from './db/statistics.ts'
@@ -54,6 +55,7 @@ export async function startCoordinator(
 ): Promise<Coordinator> {
   const database = openDatabase({ url: config.databaseUrl, max: config.databaseConnections, log })
   const pgPool = openPgPool(config.databaseUrl, { max: JOB_CONNECTIONS, log, queryTimeoutMs: JOB_QUERY_MS })
+  await warnOfRoom(database.db, log, config.databaseConnections)
   const { known } = await migrate(database, { log })
   await makePartitionsAhead(database.db, log)
   await warnOfClock(database.db, log)

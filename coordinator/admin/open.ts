@@ -61,11 +61,15 @@ async function refuseMisfit(db: Db): Promise<void> {
       '`windlass admin migrate`, or the start of a coordinator, makes its tables',
     )
   if (isOfPreview(theirs)) throw new CannotOpen(`${MADE_BY_PREVIEW}.`, 'name the database of this Windlass')
-  if (theirs.length > ours.length)
+  const unknown = theirs[ours.length]
+  if (unknown) {
+    const label = `${String(unknown.number).padStart(4, '0')}-${unknown.name}`
     throw new CannotOpen(
-      `The database is newer than this Windlass: it has ${theirs.length} migrations, this program knows ${ours.length}.`,
-      'use the Windlass that the coordinators of this database are',
+      `The database is newer than this Windlass: it has the migration ${label}, and this program knows those up to ` +
+        `${ours.at(-1)?.file.replace(/\.sql$/, '')}.`,
+      'install the `windlass` that its coordinators are of: `windlass service health` asks one for its version',
     )
+  }
   const isSame = theirs.every(({ checksum }, index) => checksum === ours[index]?.checksum)
   if (isSame && theirs.length === ours.length) return
   throw new CannotOpen(

@@ -3,7 +3,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import type { LogOut } from '@windlass/shared/log-out.ts'
 import { forgetToken, readConfig } from './config.ts'
 import type { AgentConfig } from './config.ts'
-import { diskFull } from './disk-full.ts'
+import { diskTrouble } from './disk-full.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
 import { closeInheritedFiles } from './inherited-files.ts'
 import { openLogFile } from './log-file.ts'
@@ -67,7 +67,7 @@ export async function runAgent(
     }
   } catch (error) {
     if (!(error instanceof AgentRefusal)) {
-      const reason = diskFull(error, home, 'WINDLASS_AGENT_HOME')
+      const reason = diskTrouble(error, home, 'WINDLASS_AGENT_HOME')
       if (reason === undefined) log.error('agent.failed', { error })
       else log.error('agent.refused', { reason })
       return EXIT.internal

@@ -1,14 +1,14 @@
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { diskFull, fullDiskText } from '@windlass/agent/disk-full.ts'
+import { diskTrouble, fullDiskText } from '@windlass/agent/disk-full.ts'
 
 /** With less, PostgreSQL does not start, and may be unable to say why in its log. */
 const LEAST_FREE_BYTES = 1024 * 1024
 
 /** What is said of a start that failed. */
 export function failureOf(error: unknown, home: string): string {
-  const full = diskFull(error, home, SETTING)
-  if (full !== undefined) return full
+  const trouble = diskTrouble(error, home, SETTING)
+  if (trouble !== undefined) return trouble
   const message = error instanceof Error ? error.message : String(error)
   return freeBytes(home) < LEAST_FREE_BYTES ? `${message}\n${fullDiskText(home, SETTING)}` : message
 }

@@ -1,6 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Entry, Placement } from '@windlass/shared/wire/agent.ts'
+import { writeTrouble } from '../../disk-full.ts'
 import { FlushTimer } from './flush-timer.ts'
 import { gapEntry, isLog, widened } from './gap.ts'
 import { byClockOf, gapOf, gatheredOf, headOf, marked, nextMarkOf, type Gathered } from './held-lines.ts'
@@ -89,6 +90,8 @@ class SpoolInFiles implements Spool {
   readonly #unmarked = new Set<Held>()
   #gatheredChars = 0
   #forgotten = ''
+  /** Why the disk refused what was to be written last. */
+  #refusal: unknown
   #listener: (written: Written[]) => void = () => undefined
   readonly #timer = new FlushTimer(() => this.flush())
 
@@ -219,6 +222,7 @@ class SpoolInFiles implements Spool {
   /** Programs are held back and nothing is lost meanwhile: what is gathered stays in memory. */
   #waitForDisk(error: unknown): void {
     const { folder, log } = this.#options
+    this.#refusal = error
     if (this.#throttle.diskRefuses()) log.error('spool.disk.refuses', { folder, error })
     this.#timer.within(RETRY_MS)
   }
@@ -279,7 +283,7 @@ class SpoolInFiles implements Spool {
 
   trouble(): string | undefined {
     if (!this.#throttle.isDiskRefusing()) return undefined
-    return `the disk of ${this.#options.folder} takes no more: make room on it.`
+    return writeTrouble(this.#refusal, this.#options.folder)
   }
 
   close(): void {

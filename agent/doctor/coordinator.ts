@@ -5,7 +5,7 @@ import type { Identity } from '../identity.ts'
 import { createClock, withClock } from '../link/clock.ts'
 import type { Clock } from '../link/clock.ts'
 import { credentialOf } from '../link/credential.ts'
-import { CONNECT_MS, openSocket } from '../link/socket.ts'
+import { CONNECT_MS, openSocket, OTHER_KEY_ADVICE } from '../link/socket.ts'
 import type { Socket, SocketEnd } from '../link/socket.ts'
 import { VERSION } from '../version.ts'
 import { fail, ok, skipped, warn } from './finding.ts'
@@ -114,6 +114,8 @@ async function askUpgrade(dialling: Dialling, signal: AbortSignal): Promise<Answ
   const how = await end
   if (!identity && how.why === 'unauthenticated')
     return skipped('the coordinator answers; whether the upgrade passes shows once the agent is registered')
+  if (how.why === 'unauthenticated' && how.isOtherKey)
+    return fail(`The coordinator knows this runner (${identity?.runner ?? ''}) by another key.`, OTHER_KEY_ADVICE)
   if (how.why === 'unauthenticated')
     return fail(
       `The coordinator does not know this agent (${identity?.runner ?? ''}).`,

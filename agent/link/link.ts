@@ -4,7 +4,7 @@ import { backoffMs, pause } from '@windlass/shared/time.ts'
 import { type AgentFrame, type CoordinatorFrame, WELCOME_MS } from '@windlass/shared/wire/agent.ts'
 import type { Clock } from './clock.ts'
 import type { Credential, FormerCredential, FormerCredentials } from './credential.ts'
-import { CONNECT_MS, openSocket } from './socket.ts'
+import { CONNECT_MS, openSocket, OTHER_KEY_ADVICE } from './socket.ts'
 import type { Refused, Socket, SocketEnd } from './socket.ts'
 
 export interface LinkOptions {
@@ -172,9 +172,11 @@ function judged(end: SocketEnd & { offsetMs: number }, clock: Clock): { wasRefus
 
 function tell(log: Log, end: Exclude<SocketEnd, { why: 'refused' }>, waitMs: number): void {
   if (end.why === 'closed') return log.warn('link.down', { reason: end.detail, nextTryMs: waitMs })
-  const advice = [
-    'the coordinator does not know this agent (any more): it was revoked, or WINDLASS_URL names another one.',
-    'Where the database was set back, the agent finds the former key that serves by itself',
-  ].join(' ')
+  const advice = `${end.isOtherKey ? OTHER_KEY : UNKNOWN} ${SET_BACK_ALONE}`
   log.error('link.unauthenticated', { reason: end.detail, advice, nextTryMs: waitMs })
 }
+
+const UNKNOWN =
+  'the coordinator does not know this agent (any more): it was revoked, or WINDLASS_URL names another one.'
+const OTHER_KEY = `the coordinator knows this runner by another key: ${OTHER_KEY_ADVICE}.`
+const SET_BACK_ALONE = 'Where the database was set back, the agent finds the former key that serves by itself'

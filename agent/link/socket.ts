@@ -3,18 +3,33 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { rows as runnerSurface } from '@windlass/shared/ops/runner-surface/ops.ts'
 import { requestOf } from '@windlass/shared/ops/call.ts'
 import { proxyAgent } from '../outbound.ts'
-import { type CoordinatorFrame, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
+import { type CoordinatorFrame, OTHER_KEY_REASON, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
 import type { Lane } from '@windlass/shared/wire/parts.ts'
 import { LaneOfFrames } from './lanes.ts'
 import { UpwardPace } from './pace.ts'
 
 export type Refused = Extract<CoordinatorFrame, { t: 'refused' }>
 
+/** For an agent that is known by another key. */
+export const OTHER_KEY_ADVICE =
+  'its key was renewed since, and this state folder is of before that, as in a snapshot or backup; or a copy of it ' +
+  'goes on elsewhere. Where none does, register the machine anew in an empty state folder: ' +
+  'windlass pools token <pool> makes a token'
+
+interface Unauthenticated {
+  why: 'unauthenticated'
+  detail: string
+  /** What the coordinator's clock showed. */
+  date: string | undefined
+  /** The runner is known by another key. Older coordinators do not say so. */
+  isOtherKey: boolean
+  wasOpen: boolean
+}
+
 /** Why a connection is over. */
 export type SocketEnd =
   | { why: 'closed'; detail: string; wasOpen: boolean }
-  /** `date` is what the coordinator's clock showed. */
-  | { why: 'unauthenticated'; detail: string; date: string | undefined; wasOpen: boolean }
+  | Unauthenticated
   | { why: 'refused'; frame: Refused; wasOpen: boolean }
 
 export interface Socket {
@@ -61,7 +76,14 @@ export function openSocket(options: SocketOptions): Socket {
     perMessageDeflate: false,
     maxPayload: FRAME_BYTES,
   })
-  const course: Course = { refused: undefined, status: 0, date: undefined, trouble: '', wasOpen: false }
+  const course: Course = {
+    refused: undefined,
+    status: 0,
+    date: undefined,
+    isOtherKey: false,
+    trouble: '',
+    wasOpen: false,
+  }
   const pace = new UpwardPace({ ping: (text) => ws.ping(text), now: () => performance.now() })
   const stopWatching = watchLiveness(ws, pace)
   const lanes = { entries: new LaneOfFrames('entries', ws, pace), others: new LaneOfFrames('others', ws, pace) }
@@ -77,7 +99,12 @@ export function openSocket(options: SocketOptions): Socket {
     course.status = response.statusCode ?? 0
     course.date = response.headers.date
     course.trouble = `the coordinator answered ${course.status}`
-    course.refused = await revocationIn(response)
+    const error = await errorIn(response)
+    if (course.status === 401) {
+      course.isOtherKey = error?.detail?.reason === OTHER_KEY_REASON
+      if (error?.detail?.reason === REVOKED_REASON)
+        course.refused = { t: 'refused', code: 'REVOKED', message: error.message ?? '' }
+    }
     if (course.refused) options.onFrame(course.refused, socket)
     request.destroy()
     // With a listener of ours in its place, `ws` leaves the ending to us.
@@ -105,6 +132,7 @@ interface Course {
   refused: Refused | undefined
   status: number
   date: string | undefined
+  isOtherKey: boolean
   trouble: string
   wasOpen: boolean
 }
@@ -114,16 +142,23 @@ function untilEnded(ws: WebSocket, course: Course): Promise<SocketEnd> {
   return new Promise((resolve) => {
     ws.on('close', (code, reason) => {
       const detail = course.trouble || `${code} ${reason.toString()}`.trim()
-      const { refused, status, wasOpen } = course
+      const { refused, status, date, isOtherKey, wasOpen } = course
       if (refused) resolve({ why: 'refused', frame: refused, wasOpen })
-      else if (status === 401 || status === 403) resolve({ why: 'unauthenticated', detail, date: course.date, wasOpen })
+      else if (status === 401 || status === 403) resolve({ why: 'unauthenticated', detail, date, isOtherKey, wasOpen })
       else resolve({ why: 'closed', detail, wasOpen })
     })
   })
 }
 
-/** What an agent hears that was out of reach when its runner was revoked: nobody answers it anything else any more. */
-async function revocationIn(response: IncomingMessage): Promise<Refused | undefined> {
+interface Fault {
+  message?: string
+  detail?: { reason?: string }
+}
+
+/**
+ * Why it is refused: an agent that was out of reach when its runner was revoked hears of that nowhere else.
+ */
+async function errorIn(response: IncomingMessage): Promise<Fault | undefined> {
   const timer = setTimeout(() => response.destroy(), CONNECT_MS)
   try {
     let text = ''
@@ -131,9 +166,7 @@ async function revocationIn(response: IncomingMessage): Promise<Refused | undefi
       text += chunk.toString()
       if (text.length > ANSWER_CHARS) return undefined
     }
-    const { error } = JSON.parse(text) as { error?: { message?: string; detail?: { reason?: string } } }
-    if (response.statusCode !== 401 || error?.detail?.reason !== REVOKED_REASON) return undefined
-    return { t: 'refused', code: 'REVOKED', message: error.message ?? '' }
+    return (JSON.parse(text) as { error?: Fault }).error
   } catch {
     // Something between us and the coordinator has answered, or broke off.
     return undefined

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { importJWK, jwtVerify, decodeProtectedHeader, errors, type CryptoKey, type JWTPayload } from 'jose'
 import { Fault } from '@windlass/shared/errors.ts'
-import { AGENT_AUDIENCE, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
+import { AGENT_AUDIENCE, OTHER_KEY_REASON, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import * as store from './store-keys.ts'
@@ -221,6 +221,10 @@ function refusal(error: unknown): unknown {
   if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'iat')
     return new Fault('UNAUTHENTICATED', {}, "The agent's token is not of now. Is the clock of its host right?")
   if (error instanceof errors.JOSEError)
-    return new Fault('UNAUTHENTICATED', {}, "The agent's token does not verify against its registered key.")
+    return new Fault(
+      'UNAUTHENTICATED',
+      isForged(error) ? { reason: OTHER_KEY_REASON } : {},
+      "The agent's token does not verify against its registered key.",
+    )
   return error
 }

@@ -43,6 +43,8 @@ export const AGENT_AUDIENCE = 'windlass-agent'
 
 /** `detail.reason` of the refusal that an agent of a revoked runner gets which nobody could tell when it was revoked. */
 export const REVOKED_REASON = 'revoked'
+/** And of the refusal of a token that was signed with another key than that of the runner. */
+export const OTHER_KEY_REASON = 'other-key'
 
 /** How the fleet is to behave; handed out at registration and in `welcome`. All lengths in milliseconds. */
 export const AgentSettings = z.object({

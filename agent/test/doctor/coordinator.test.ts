@@ -4,6 +4,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { OTHER_KEY_REASON } from '@windlass/shared/wire/agent.ts'
 import { decodeJwt } from 'jose'
 import { WebSocketServer } from 'ws'
 import { coordinatorQuestions } from '../../doctor/coordinator.ts'
@@ -18,7 +19,7 @@ interface Ask {
   /** Left out by a coordinator of before. */
   baseUrl?: string | null
   /** What it says to an upgrade; `drop`: as a proxy that knows nothing of it. */
-  upgrade?: 'open' | 'unauthenticated' | 'drop'
+  upgrade?: 'open' | 'unauthenticated' | 'other-key' | 'drop'
 }
 
 /** A service that says so much about itself; the tokens that came to its socket. */
@@ -34,7 +35,9 @@ async function aService(t: TestContext, { aheadMs = 0, version = VERSION, baseUr
     server.on('upgrade', (request, socket, head) => {
       tokens.push(request.headers.authorization?.replace('Bearer ', '') ?? '')
       if (upgrade === 'open') return sockets.handleUpgrade(request, socket, head, () => undefined)
-      socket.end('HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n')
+      const error = { detail: { reason: OTHER_KEY_REASON } }
+      const body = upgrade === 'other-key' ? JSON.stringify({ error }) : ''
+      socket.end(`HTTP/1.1 401 Unauthorized\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
     })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -94,6 +97,9 @@ test('an upgrade that a proxy swallows is told from an agent that is not known',
   assert.equal(unknown['websocket']?.verdict, 'fail')
   assert.match(unknown['websocket']?.fix ?? '', /windlass pools token/)
   assert.equal((await look(url, false))['websocket']?.verdict, 'skipped')
+  const { websocket: old } = await look((await aService(t, { upgrade: 'other-key' })).url)
+  assert.match(old?.message ?? '', /knows this runner \(rnr_1\) by another key/)
+  assert.match(old?.fix ?? '', /this state folder is of before that.*register the machine anew/)
 })
 
 test('something else than a coordinator is told of as such, and nothing more is asked of it', async (t) => {

@@ -5,7 +5,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
+import { OTHER_KEY_REASON, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
 import { announce, until } from '@windlass/shared/test/_kit/until.ts'
 import { makeKeys, type Identity } from '../../identity.ts'
 import { openKeys } from '../../keys.ts'
@@ -108,18 +108,22 @@ async function refusing(t: TestContext, answer: (token: string) => object | unde
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, tokens }
 }
 
-function aLinkWithFormerKeys(t: TestContext, url: string, former: readonly string[]) {
+function aLinkWithFormerKeys(t: TestContext, url: string, former: readonly string[], log = aLog().log) {
   t.mock.method(Math, 'random', () => 0)
   const end = new AbortController()
   const link = createLink({
     url,
     clock: createClock(),
-    log: aLog().log,
+    log,
     refusedMs: QUICK.refusedMs,
     mostPauseMs: () => 30_000,
     credential: () => Promise.resolve('present'),
     formerCredentials: (nth) =>
-      Promise.resolve({ token: former[nth % former.length]!, serves: () => assert.fail('it was let in') }),
+      Promise.resolve(
+        former.length === 0
+          ? undefined
+          : { token: former[nth % former.length]!, serves: () => assert.fail('it was let in') },
+      ),
   })
   const hello = () => assert.fail('it was let in')
   const ended = link.keep(end.signal, { hello, onFrame: () => undefined, onDown: () => undefined })
@@ -144,6 +148,24 @@ for (const revoked of ['present', 'one ago']) {
     assert.deepEqual(tokens, revoked === 'present' ? ['present'] : ['present', 'one ago'])
   })
 }
+
+test('a state folder of before a renewal is told from a runner that nobody knows', async (t) => {
+  for (const [reason, advice] of [
+    [
+      OTHER_KEY_REASON,
+      /^the coordinator knows this runner by another key: .*of before that.*register the machine anew/,
+    ],
+    [undefined, /^the coordinator does not know this agent \(any more\)/],
+  ] as const) {
+    const logged = aLog()
+    const { url } = await refusing(t, () => ({ reason }))
+    const { end, ended } = aLinkWithFormerKeys(t, url, [], logged.log)
+    const line = await until('it is told', () => logged.lines.find(({ name }) => name === 'link.unauthenticated'))
+    end.abort()
+    await ended
+    assert.match(String(line['advice']), advice)
+  }
+})
 
 test('an agent without former keys goes on to try its present one', async () => {
   const fake = await FakeCoordinator.start()

@@ -4,7 +4,7 @@ import { SignJWT } from 'jose'
 import { newId } from '@windlass/shared/ids.ts'
 import { openOp } from '@windlass/shared/ops/call.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
+import { OTHER_KEY_REASON, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
 import { createRunnerVerifier } from '../../runners/identity.ts'
 import {
   aRunningAgent,
@@ -156,7 +156,7 @@ test('who signs as a runner that was revoked or forgotten hears that, and nobody
   ]) {
     await shutOut()
     assert.deepEqual(await reasonFor(await gone.token()), [401, REVOKED_REASON])
-    assert.deepEqual(await reasonFor(await gone.token({ key: stranger.privateKey })), [401, undefined])
+    assert.deepEqual(await reasonFor(await gone.token({ key: stranger.privateKey })), [401, OTHER_KEY_REASON])
   }
 })
 

@@ -308,7 +308,9 @@ export type SleepTime =
  *
  * The function is executed at least once: again when the process dies between the effect and the keeping of its result.
  * Hand other systems an idempotency key, such as `context.runId` and the step's name. A step that waits inside is
- * executed again by each replay, up to its wait: what must not be repeated does not wait inside.
+ * executed again by each replay, up to its wait: what must not be repeated does not wait inside. Await what the
+ * function calls: once its result is kept, steps and calls that it has left under way are not done again. The log warns
+ * of such.
  *
  * The result, at most 1 MiB, comes back as a copy: plain objects, arrays, dates, maps, sets, bigints, bytes and errors
  * keep their type; functions and instances of classes are refused. An error that is thrown keeps name, message, `code`

@@ -36,7 +36,8 @@ export async function abandoned(
   const ofAgents = { ...ENV, ...env }
   let next: (Agent & Logged) | undefined
   t.after(async () => {
-    next?.stop()
+    // Once would wait for a coordinator that takes nothing.
+    for (let times = 0; times < 3; times++) next?.stop()
     await next?.done
     await endAgentProcesses()
     await fake.close()

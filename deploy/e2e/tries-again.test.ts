@@ -9,7 +9,7 @@ import { respond } from './_kit/responder.ts'
 import { ended, trigger } from './_kit/runs.ts'
 import { until } from './_kit/until.ts'
 
-const { current } = fileInstance({ programs: ['insists', 'sells'] })
+const { current } = fileInstance({ programs: ['insists', 'sells', 'declines'] })
 
 for (const ends of ['dies', 'throws'] as const) {
   test(`a program that tries again what fails and then ${ends} buys each thing once, with its receipt`, async () => {
@@ -32,5 +32,19 @@ for (const ends of ['dies', 'throws'] as const) {
     const children = (await client.runs.children({ run })).runs.map(({ status }) => status)
     assert.deepEqual(children.toSorted(), ['completed', 'failed'])
     assert.equal((await asked('answered')).length, 1)
+  })
+}
+
+const DONE_OUTSIDE = { amid: 'release\nrelease\ntell\narchive\n', behind: 'release\ntell\narchive\n' }
+
+for (const dies of ['amid', 'behind'] as const) {
+  test(`an order that is declined stays so, though the process dies ${dies} what follows from that`, async () => {
+    const { client, home } = current()
+    const ledger = join(home, `declined-${dies}`)
+    const run = await trigger(client, 'declines', { ledger, dies })
+    const end = await ended(client, run)
+    assert.deepEqual([end.status, end.attempt], ['completed', 2], end.error?.message)
+    assert.equal(await outputOf(client, run), 'declined')
+    assert.equal(readFileSync(ledger, 'utf8'), DONE_OUTSIDE[dies])
   })
 }

@@ -315,8 +315,9 @@ export type SleepTime =
  * The result, at most 1 MiB, comes back as a copy: plain objects, arrays, dates, maps, sets, bigints, bytes and errors
  * keep their type; functions and instances of classes are refused. An error that is thrown keeps name, message, `code`
  * and stack; it is kept like a result, so handle failures that should be tried again inside of the function. Where the
- * program catches one and calls a step of that name again, the attempt after a crash is given it too, and so comes to
- * the results of the calls after it; any other failure is tried again by that attempt.
+ * program catches one and calls anything after that, the attempt after a crash is given it too, and so takes the same
+ * way. After an error that is tried again it is given where a step of that name was called again. Any other failure is
+ * tried again by the next attempt. Return what is to stay decided in place of throwing it: a result is always kept.
  *
  * @param name says what it does, at most 200 characters; need not be unique. After a crash equal names are told apart
  * by the order of their calls only: branches that go on side by side and do different work take different names

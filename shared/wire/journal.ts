@@ -108,10 +108,15 @@ export interface JournalRecord extends EntryIdentity {
   after: number
   idle: boolean
   /**
-   * The last attempt before that was given it, and its place in the order there. Null: none was. Undefined: the
-   * coordinator is of the version before.
+   * The last attempt before that was given it, its place in the order there, and how many calls that one had made by
+   * then. Null: none was. Undefined, or without the calls: the coordinator is of a version before.
    */
-  former?: readonly [attempt: number, order: number] | null
+  former?: readonly [attempt: number, order: number, after?: number] | null
+  /**
+   * That attempt was lost. False: it threw, is not over, or nobody has noted how it ended. Undefined: the coordinator
+   * is of a version before.
+   */
+  lost?: boolean
   /** Place in the order of completions among those not delivered; null while open or completed by the program. */
   completed: number | null
 }

@@ -55,6 +55,7 @@ function moving(row: store.LockedRow): Moving {
     released: false,
     requeued: null,
     loss: null,
+    lostAttempt: null,
     hostFailure: null,
     isUnbegun: false,
     isHeard: false,

@@ -234,6 +234,7 @@ export function again(run: Moving, at: number, version: Version, why: Again): vo
   run.attempt++
   run.activeMs = 0
   if (version.descriptor.retries.onCrash === 'fresh') forget(run)
+  else if (!run.journal.thrown) run.lostAttempt = lost
   const data = { attempt: run.attempt, lostAttempt: lost, ...why }
   emit(run, { at, channel: 'lifecycle', type: 'run.restarted', dataText: JSON.stringify(data) })
   requeue(run, at, { attempt: run.attempt }, why.delayMs)

@@ -147,6 +147,8 @@ export interface Moving {
   requeued: { delayMs: number } | null
   /** Set when its process is lost, and the run goes on without it. */
   loss: NewLoss | null
+  /** Set when an attempt is over that has not thrown, and there is to be another. */
+  lostAttempt: number | null
   /** Why its host could not prepare it. */
   hostFailure: string | null
   /** Its agent was killed before it accepted it: it goes back into the queue at no cost. */

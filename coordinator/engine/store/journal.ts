@@ -1,7 +1,7 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import { amongIds, onlyFilters } from '../../db/by-key.ts'
+import { amongIds, onlyFilters, runById } from '../../db/by-key.ts'
 import { byMonth } from '../../db/partitions.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { JournalChanges } from '../rules/journal.ts'
@@ -13,7 +13,7 @@ export interface Changed {
   journal: JournalChanges
 }
 
-const flat = <T extends object>(runs: readonly Changed[], of: (run: Changed) => readonly T[]) =>
+export const flat = <T extends object>(runs: readonly Changed[], of: (run: Changed) => readonly T[]) =>
   runs.flatMap((run) => of(run).map((change) => ({ ...change, runId: run.id })))
 
 /**
@@ -62,7 +62,7 @@ export function adopt(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   return tx`
     update journal j
     set attempt = m.attempt, position = m.position, delivered = null, after = 0, idle = false,
-        former = case when j.delivered is null then j.former else array[j.attempt, j.delivered] end
+        former = case when j.delivered is null then j.former else array[j.attempt, j.delivered, j.after] end
     from ${unnest(tx, 'm', rows, { runId: 'text', n: 'int', attempt: 'int', position: 'int' })}
     where j.run_id = m.run_id and j.n = m.n and j.attempt < m.attempt and j.state <> 'closed'`
 }
@@ -94,51 +94,6 @@ export function deliver(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> 
     })}
     where j.run_id = m.run_id and j.n = m.n and j.attempt = m.attempt and j.state in ('done', 'failed')
       and j.delivered is null`
-}
-
-/**
- * These attempts threw. Where the last that one was given is the failure of a step, it is likely to be why: the next
- * attempt is to try it again, whatever was called after it, as if it had not been given. That it was is told by
- * `after`, which stays. Not so where an attempt before had got further: what it has bought would be bought again; but
- * what lies behind a failure that was taken back then is no way that it has got. And not with a child or a question:
- * what was called after it has the same arguments, and would be called twice.
- */
-export function takeBackFailure(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
-  const rows = flat(runs, ({ journal: { thrown } }) => (thrown ? [thrown] : []))
-  return tx`
-    with given as materialized (
-      select m.run_id, m.attempt, last.*
-      from ${unnest(tx, 'm', rows, { runId: 'text', attempt: 'int' })}
-      cross join lateral (
-        select n, state, kind, parent, name, hash, occurrence
-        from journal l
-        where l.run_id = m.run_id and l.attempt = m.attempt and l.delivered is not null
-        order by delivered desc
-        limit 1
-      ) last
-    ),
-    likely as materialized (
-      select run_id, n
-      from given j
-      where state = 'failed' and kind = 'step'
-        and not exists (
-          select from journal l
-          left join lateral (
-            select min(f.after) as after
-            from journal f
-            where f.run_id = j.run_id and f.attempt = l.attempt and f.parent = j.parent and f.kind = j.kind
-              and f.name = j.name and f.hash = j.hash
-              and f.state = 'failed' and f.delivered is null and f.former is null and f.after > 0
-          ) back on true
-          where l.run_id = j.run_id and l.attempt < j.attempt and l.parent = j.parent and l.kind = j.kind
-            and l.name = j.name and l.hash = j.hash and l.occurrence > j.occurrence and l.state <> 'failed'
-            and (back.after is null or l.position <= back.after)
-        )
-    )
-    update journal j
-    set delivered = null, former = null
-    from likely
-    where j.run_id = likely.run_id and j.n = likely.n`
 }
 
 /**
@@ -212,6 +167,7 @@ export function recordsOf(
   return db<{ runId: RunId; text: string }[]>`
     select m.run_id, records.text
     from ${unnest(db, 'm', runs, { runId: 'text', forgottenEntries: 'int' })}
+    cross join lateral (${runById(db, db`m.run_id`)}) r
     cross join lateral (
       select sum(${sizeOf(db)}) as bytes
       from journal j
@@ -223,7 +179,8 @@ export function recordsOf(
           json_build_object(
             'n', n, 'attempt', j.attempt, 'position', position, 'drifted', has_drifted, 'parent', parent, 'kind', kind, 'name', name, 'hash', hash,
             'occurrence', occurrence, 'args', args, 'site', site, 'state', state, 'result', result,
-            'delivered', delivered, 'after', after, 'idle', idle, 'former', former, 'completed', completion
+            'delivered', delivered, 'after', after, 'idle', idle, 'former', former, 'completed', completion,
+            'lost', j.attempt = any(r.lost_attempts)
           )
           order by n
         )::text as text
@@ -268,7 +225,9 @@ export function recordsAfter(db: Db, runId: RunId, { n, last }: { n: number; las
     select n, attempt, position, has_drifted as drifted, parent, kind, name, hash, occurrence, args, site,
            case when is_later then 'open' else state end as state,
            case when is_later then null else result end as result,
-           delivered, after, idle, former, case when is_later then null else completion::float8 end as completed
+           delivered, after, idle, former,
+           attempt = any((select lost_attempts from runs where id = ${runId})::int[]) as lost,
+           case when is_later then null else completion::float8 end as completed
     from page
     where bytes - size < ${PAGE_BYTES}
     order by n`

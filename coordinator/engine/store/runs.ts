@@ -190,6 +190,10 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       crashes      = m.crashes,
       fences       = m.fences,
       thrown       = m.thrown,
+      lost_attempts = case
+        when m.lost_attempt is null then runs.lost_attempts
+        else runs.lost_attempts || m.lost_attempt
+      end,
       replays      = m.replays,
       cut_replays  = m.cut_replays,
       active_ms    = m.active_ms,
@@ -215,6 +219,7 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       entries: 'int',
       crashes: 'int',
       thrown: 'int',
+      lostAttempt: 'int',
       replays: 'int',
       activeMs: ['bigint', (r) => Math.round(r.activeMs)],
       blocked: ['text', (r) => (r.blocked ? JSON.stringify(r.blocked) : null)],

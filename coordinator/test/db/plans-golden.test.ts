@@ -6,6 +6,7 @@ import { newId } from '@windlass/shared/ids.ts'
 import { type Database, type Db, openDatabase, type Tx } from '../../db/client.ts'
 import * as events from '../../events/store.ts'
 import * as inputs from '../../engine/store/questions.ts'
+import { takeBackFailure } from '../../engine/store/failures.ts'
 import * as journal from '../../engine/store/journal.ts'
 import { accept, overdue, recheck, unlocked } from '../../engine/store/placements.ts'
 import { pulse } from '../../engine/store/pulse.ts'
@@ -85,7 +86,7 @@ const ACTS: Readonly<Record<string, Act>> = {
     journal.insert(tx, []),
     journal.deliver(tx, []),
     journal.complete(tx, []),
-    journal.takeBackFailure(tx, []),
+    takeBackFailure(tx, []),
     ...journal.close(tx, [runId]),
   ]),
   'answer an input': inTransaction((tx) => [inputs.answer(tx, { id: newId('inp'), text: 'true', by: 'somebody' })]),

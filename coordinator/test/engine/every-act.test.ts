@@ -86,7 +86,15 @@ function moving(status: RunStatus, place: ProcessState | null): Moving {
   }
   const flags = { timedOut: false, started: false, isMoved: false, suspended: false, resumed: false, released: false }
   const none = { parentRunId: null, parentEntry: null, parent: undefined, startedAt: null, blocked: null, output: null }
-  const more = { error: null, requeued: null, replayAfterMs: null, pokes: new Set(), events: [], journal: noChanges() }
+  const more = {
+    error: null,
+    requeued: null,
+    lostAttempt: null,
+    replayAfterMs: null,
+    pokes: new Set(),
+    events: [],
+    journal: noChanges(),
+  }
   return { ...facts, ...counts, ...flags, ...none, ...more } as unknown as Moving
 }
 

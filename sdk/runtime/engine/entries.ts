@@ -40,6 +40,8 @@ export class Entries {
   #made: number
   /** How many timers of ours run for short sleeps. */
   #timers = 0
+  /** The program was given a failure, and the journal is not told yet that it has called anything since. */
+  #isBehindFailure = false
 
   constructor({ attempt, journal, entries, forgotten, replay }: EngineOptions, needs: EntriesNeeds) {
     this.#needs = needs
@@ -93,6 +95,7 @@ export class Entries {
   bind(record: JournalRecord, call: Call): void {
     const { n, position, site, state } = record
     Object.assign(call, { n, position, site })
+    this.#isBehindFailure = false
     this.#pending.set(n, { call, record })
     if (call.kind === 'step' && state === 'open') void this.#execute(call, true)
   }
@@ -101,6 +104,7 @@ export class Entries {
   settle(completion: Completion): void {
     const found = this.#pending.get(completion.n)
     this.#pending.delete(completion.n)
+    this.#isBehindFailure ||= completion.state === 'failed'
     if (found) settle(found.call, completion)
   }
 
@@ -140,12 +144,24 @@ export class Entries {
 
   #open(call: Call): void {
     this.#pending.set(call.n, { call })
-    if ('act' in call.work) return void this.#execute(call, false)
+    if ('act' in call.work) return void this.#execute(call, this.#openBehindFailure(call))
     const { ask } = call.work.wait
     // A moment is one of the coordinator's clock, and that of this host may be off.
     const ms = ask.for === 'sleep' && 'ms' in ask ? ask.ms : Infinity
-    if (ms < SHORT_MS) this.#doze(call, ms)
-    else this.#needs.outbox.sendSoon({ op: 'open', entry: identityOf(call), ask })
+    if (ms < SHORT_MS) return this.#doze(call, ms)
+    this.#isBehindFailure = false
+    this.#needs.outbox.sendSoon({ op: 'open', entry: identityOf(call), ask })
+  }
+
+  /**
+   * The first step after a failure is told before it is executed. An attempt that is lost amid it has got past that
+   * failure: with another outcome the next one would take another way than the one whose effect may be there.
+   */
+  #openBehindFailure(call: Call): boolean {
+    if (!this.#isBehindFailure) return false
+    this.#isBehindFailure = false
+    this.#needs.outbox.send({ op: 'open', entry: identityOf(call), ask: { for: 'step' } })
+    return true
   }
 
   /** A step in whose function something is called gets its entry before that. */

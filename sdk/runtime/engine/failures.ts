@@ -7,56 +7,120 @@ interface Failures {
 }
 
 /**
- * Calls that are equal are counted, those included that fail. Where a program has made the same call again after it was
- * given a failure, the next attempt is given that failure too: it then takes the same way, and each of its calls finds
- * what the same one had come to. Any other failure is tried again.
+ * Which failures the next attempt is given again hangs on how the attempt that was given them has ended.
  *
- * The failure that a program was given last before it threw is tried again in any case: the coordinator takes back that
- * it was given. With another outcome the calls that had followed may be for something else, so these are left out.
+ * Lost: the failure was not why. Where the program has called anything after it was given it, the next attempt is given
+ * it too: it takes the same way, and each of its calls finds what the same one had come to.
+ *
+ * Thrown: the failure may be why, so it is tried again, whatever was called after it to tidy up, and whatever attempts
+ * that were lost before had made of it. Not where the same call was made after it, as equal calls are counted: a later
+ * one would get what another had come to. Nor where an attempt before had got further, with what this one has not asked
+ * for.
+ *
+ * The failure of a step that a program was given last before it threw is tried again in any case: the coordinator takes
+ * back that it was given. With another outcome the same calls that had followed may be for something else, so these are
+ * left out.
  */
 export function createFailures(journal: readonly JournalRecord[]): Failures {
   const failed = journal.filter(({ state }) => state === 'failed')
   if (failed.length === 0) return { isLeftOut: () => false }
-  const positions = lastPositions(journal, new Set(failed.map(callOf)))
-  const behind = behindThose(journal, failed.filter(isTakenBack))
-  const isHandled = (record: JournalRecord) =>
-    wasHandled(record) || (record.delivered !== null && (positions.get(attemptOf(record)) ?? 0) > record.after)
-  return { isLeftOut: (record) => behind.has(record) || (record.state === 'failed' && !isHandled(record)) }
-}
+  const inside = createInside(journal)
+  const behind = behindThose(journal, failed.filter(isTakenBack), inside)
+  const calls = new Set(failed.map(callOf))
+  const ofCalls = journal.filter((record) => calls.has(callOf(record)))
+  const lastOf = mostBy(journal, attemptOf, ({ position }) => position)
+  const got = journal.filter((record) => record.state !== 'failed' && !behind.has(record))
+  const lastGot = mostBy(got, scopeOf, ({ position }) => position)
+  const lastOfCall = mostBy(ofCalls, callInAttempt, ({ position }) => position)
+  const further = furthest(got.filter((record) => calls.has(callOf(record))))
 
-/** An attempt has taken it over as a failure, which it does with such only. */
-const wasHandled = ({ former }: JournalRecord) => Boolean(former)
+  /** The program has made the same call again. */
+  const isMadeAgain = (record: JournalRecord) =>
+    record.delivered !== null && (lastOfCall.get(callInAttempt(record)) ?? 0) > record.after
+
+  function isHandled(record: JournalRecord): boolean {
+    const { delivered, former, lost, attempt, after } = record
+    // Taken over by an attempt that was not given it yet.
+    if (delivered === null) return Boolean(former)
+    if (isMadeAgain(record)) return true
+    if (lost && (lastOf.get(attempt) ?? 0) > after) return true
+    return Boolean(former) && (lost !== false || hasGotFurther(record))
+  }
+
+  /** An attempt before that which threw: what it has bought would be bought again, or for nothing. */
+  function hasGotFurther(record: JournalRecord): boolean {
+    const [attempt, , after = Infinity] = record.former ?? [0, 0]
+    return further(record) > record.occurrence || (lastGot.get(scopeOf({ ...record, attempt })) ?? 0) > after
+  }
+
+  const triedAgain = failed.filter((record) => record.kind === 'step' && record.former && !isHandled(record))
+  const within = withinThose(triedAgain, inside)
+  const isLeftOut = (record: JournalRecord) => !isHandled(record) || (within.has(record) && !isMadeAgain(record))
+  return { isLeftOut: (record) => behind.has(record) || (record.state === 'failed' && isLeftOut(record)) }
+}
 
 /** Something was called before it was given, if only itself. */
 const isTakenBack = ({ kind, delivered, former, after }: JournalRecord) =>
   kind === 'step' && delivered === null && !former && after > 0
 
-const attemptOf = (record: JournalRecord) => `${record.attempt}\n${callOf(record)}`
+const attemptOf = ({ attempt }: JournalRecord) => attempt
+const scopeOf = ({ attempt, parent }: Pick<JournalRecord, 'attempt' | 'parent'>) => `${attempt}\n${parent}`
+const callInAttempt = (record: JournalRecord) => `${record.attempt}\n${callOf(record)}`
 
-/** Where each attempt has made the last of these calls. */
-function lastPositions(journal: readonly JournalRecord[], calls: ReadonlySet<string>): ReadonlyMap<string, number> {
-  const positions = new Map<string, number>()
-  for (const record of journal) {
-    if (!calls.has(callOf(record))) continue
-    const key = attemptOf(record)
-    positions.set(key, Math.max(positions.get(key) ?? 0, record.position))
+/** The largest of the numbers that the records of a key have. */
+function mostBy<K>(
+  records: readonly JournalRecord[],
+  keyOf: (record: JournalRecord) => K,
+  numberOf: (record: JournalRecord) => number,
+): ReadonlyMap<K, number> {
+  const most = new Map<K, number>()
+  for (const record of records) {
+    const key = keyOf(record)
+    most.set(key, Math.max(most.get(key) ?? 0, numberOf(record)))
   }
-  return positions
+  return most
+}
+
+/** How many of the same calls the attempts before that of a record have made, at most. */
+function furthest(got: readonly JournalRecord[]): (record: JournalRecord) => number {
+  const byCall = new Map<string, Map<number, number>>()
+  for (const record of got) {
+    const call = callOf(record)
+    const byAttempt = byCall.get(call) ?? new Map<number, number>()
+    byCall.set(call, byAttempt)
+    byAttempt.set(record.attempt, Math.max(byAttempt.get(record.attempt) ?? 0, record.occurrence))
+  }
+  return (record) => {
+    let most = 0
+    for (const [attempt, occurrence] of byCall.get(callOf(record)) ?? [])
+      if (attempt < record.attempt) most = Math.max(most, occurrence)
+    return most
+  }
+}
+
+type Inside = (step: JournalRecord) => readonly JournalRecord[]
+
+/** What was called inside of a step, by whichever attempt. */
+function createInside(journal: readonly JournalRecord[]): Inside {
+  const byParent = listsOf(journal, ({ parent }) => parent)
+  return ({ kind, parent, name, occurrence }) =>
+    (kind === 'step' && byParent.get(pathOf(parent, name, occurrence))) || []
 }
 
 /** The same calls that were made after these failures were given, and what was called inside of them. */
-function behindThose(journal: readonly JournalRecord[], failures: JournalRecord[]): ReadonlySet<JournalRecord> {
+function behindThose(
+  journal: readonly JournalRecord[],
+  failures: JournalRecord[],
+  inside: Inside,
+): ReadonlySet<JournalRecord> {
   const behind = new Set<JournalRecord>()
   if (failures.length === 0) return behind
   const byCall = listsOf(failures, callOf)
-  const byParent = listsOf(journal, ({ parent }) => parent)
   // A later attempt may have made the same calls, after that failure was tried again.
   const leave = (record: JournalRecord, attempt: number) => {
     if (behind.has(record) || record.attempt > attempt) return
     behind.add(record)
-    if (record.kind !== 'step') return
-    const inside = byParent.get(pathOf(record.parent, record.name, record.occurrence)) ?? []
-    for (const each of inside) leave(each, attempt)
+    for (const each of inside(record)) leave(each, attempt)
   }
   for (const record of journal) {
     for (const failure of byCall.get(callOf(record)) ?? [])
@@ -67,6 +131,24 @@ function behindThose(journal: readonly JournalRecord[], failures: JournalRecord[
 
 const isBehind = (record: JournalRecord, failure: JournalRecord) =>
   record.attempt === failure.attempt && record.position > failure.after
+
+/**
+ * What was called inside of these steps before their failures were handed over. The attempt that threw was given these,
+ * and so has not been given what had led to them.
+ */
+function withinThose(steps: readonly JournalRecord[], inside: Inside): ReadonlySet<JournalRecord> {
+  const within = new Set<JournalRecord>()
+  const enter = (step: JournalRecord, attempt: number) => {
+    for (const each of inside(step)) {
+      if (within.has(each) || each.attempt >= attempt) continue
+      within.add(each)
+      enter(each, attempt)
+    }
+  }
+  // The last first: with it goes all that goes with those before it.
+  for (const step of steps.toSorted((a, b) => b.attempt - a.attempt)) enter(step, step.attempt)
+  return within
+}
 
 function listsOf<T>(all: readonly T[], keyOf: (each: T) => string): ReadonlyMap<string, T[]> {
   const lists = new Map<string, T[]>()

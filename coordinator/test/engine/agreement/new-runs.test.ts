@@ -163,6 +163,7 @@ const NEW = {
   ...all(UNSET, null),
   ...all(AHEAD, false),
   ...all(NONE, 0),
+  lostAttempts: [],
   // bigint
   ...all([...UNSPENT, 'journalChars', 'activeMs'], '0'),
 }

@@ -1,12 +1,24 @@
 // What the next attempt is handed of the failures of those before.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
-import type { JournalOp } from '@windlass/shared/wire/journal.ts'
+import type { JournalOp, JournalRecord } from '@windlass/shared/wire/journal.ts'
 import { recordsAfter } from '../../../engine/store/journal.ts'
 import { end, returned, start, takeNext } from '../../_kit/agent.ts'
-import { calls, delivered, evicted, identity, journalOf, parked, said, sleeps } from '../../_kit/journal.ts'
+import {
+  calls,
+  delivered,
+  evicted,
+  goesOn,
+  identity,
+  journalOf,
+  parked,
+  said,
+  sleeps,
+  stepped,
+} from '../../_kit/journal.ts'
 import { journalStage } from '../../_kit/journal-crew.ts'
 
 const retries = { crash: 10, error: { max: 10, delay: '1h' } }
@@ -50,7 +62,7 @@ test('a failure is handed to the next attempt, which takes it over, and is its o
   const again = await next(first.run)
   assert.deepEqual([again.attempt, again.replay], [2, true])
   assert.deepEqual(givenOf(again).slice(0, 2), [
-    [1, 2, 'failed', 1, 1, [1, 1]],
+    [1, 2, 'failed', 1, 1, [1, 1, 1]],
     [2, 2, 'done', 2, 2, null],
   ])
   await link.report(again, 1, start(), end(returned(null), 1))
@@ -87,7 +99,7 @@ test('the failure that an attempt was given last is taken back when it throws, a
   await hurry(first.run)
   const third = await next(first.run)
   assert.deepEqual(givenOf(third).slice(0, 2), [
-    [1, 2, 'failed', 1, 1, [1, 1]],
+    [1, 2, 'failed', 1, 1, [1, 1, 1]],
     [2, 1, 'failed', null, 2, null],
   ])
   await link.report(third, 1, start(), end(returned(null), 1))
@@ -120,7 +132,7 @@ test('a failure stays given where an attempt before the one that threw had got f
   await hurry(first.run)
   const third = await next(first.run)
   assert.deepEqual(givenOf(third), [
-    [1, 2, 'failed', 1, 1, [1, 1]],
+    [1, 2, 'failed', 1, 1, [1, 1, 1]],
     [2, 1, 'done', null, 0, null],
   ])
   await link.report(third, 1, start(), end(returned(null), 1))
@@ -144,4 +156,70 @@ test('what lies behind a failure that was taken back is not taken for a way that
   assert.deepEqual(givenOf(third).at(-1), [3, 2, 'failed', null, 3, null])
   await link.report(third, 1, start(), end(returned(null), 1))
   assert.equal((await c.call(ops.runs.get, { run: first.run })).run.status, 'completed')
+})
+
+test('a failure stays given where the attempt before has called anything behind it that this one has not', async () => {
+  const { link } = current()
+  for (const asks of [false, true]) {
+    const first = await begun()
+    await link.report(first, 2, paid(1, FAILED), delivered([1, 1]), stepped(2, 'released', 'release'), killed())
+    const second = await next(first.run)
+    const given = [adopted(1), delivered([1, 1]), ...(asks ? [adopted(2)] : [])]
+    await link.report(second, 1, start(), ...given, threw())
+    await hurry(first.run)
+    const third = await next(first.run)
+    assert.deepEqual(givenOf(third)[0], [1, 2, 'failed', ...(asks ? [null, 1, null] : [1, 1, [1, 1, 1]])])
+    if (asks) {
+      await link.report(third, 1, start(), end(returned(null), 1))
+      continue
+    }
+    // Once: it may never ask for that.
+    await link.report(third, 1, start(), adopted(1), delivered([1, 1]), threw())
+    await hurry(first.run)
+    const fourth = await next(first.run)
+    assert.deepEqual(givenOf(fourth)[0], [1, 3, 'failed', null, 1, null])
+    await link.report(fourth, 1, start(), end(returned(null), 1))
+  }
+})
+
+const stopped = () => end({ how: 'lost', reason: LOST_REASONS.shutdown }, 1)
+const strayed = () => end({ how: 'blocked', mismatch: { expected: 'a', received: 'b', at: '' } }, 1)
+
+test('an attempt that is lost, stopped or begun anew is handed as lost, and one that threw is not', async () => {
+  const { c, link } = current()
+  const lostOf = async (offer: Offer) => {
+    const found = (records: readonly JournalRecord[]) => records.map(({ attempt, lost }) => [attempt, lost])
+    const pages = await recordsAfter(c.db, offer.run, { n: 0, last: 0 })
+    assert.deepEqual(found(pages), found(journalOf(offer)))
+    return found(pages)
+  }
+  const first = await begun()
+  await link.report(first, 2, stepped(1, 'a'), killed())
+  const second = await next(first.run)
+  await link.report(second, 1, start(), stepped(2, 'b', 'step', 1), threw())
+  await hurry(first.run)
+  const third = await next(first.run)
+  await link.report(third, 1, start(), stepped(3, 'c', 'step', 1), stopped())
+  const fourth = await next(first.run)
+  assert.deepEqual(await lostOf(fourth), [
+    [1, true],
+    [2, false],
+    [3, true],
+  ])
+  // Lost while it waits, the same attempt goes on, and is none that was lost when it throws.
+  await link.report(fourth, 1, start(), sleeps(4, 0), parked('sleep'), evicted())
+  await hurry(first.run)
+  const replayed = await next(first.run)
+  assert.deepEqual((await lostOf(replayed)).at(-1), [4, false])
+  await link.report(replayed, 1, start(), goesOn(), threw())
+  await hurry(first.run)
+  const fifth = await next(first.run)
+  assert.deepEqual((await lostOf(fifth)).at(-1), [4, false])
+  await link.report(fifth, 1, start(), sleeps(5, 0), parked('sleep'), evicted())
+  await hurry(first.run)
+  await link.report(await next(first.run), 1, strayed())
+  await c.call(ops.runs.restart, { run: first.run })
+  const sixth = await next(first.run)
+  assert.deepEqual((await lostOf(sixth)).at(-1), [5, true])
+  await link.report(sixth, 1, start(), end(returned(null), 1))
 })

@@ -27,7 +27,7 @@ test('what an attempt was given stays in its order over attempts that take it ov
   await link.report(second, 1, start(), ...taken, end(killed(), 1))
   const third = await next(first.run)
   assert.deepEqual(formerOf(third), [
-    [1, 2, null, [1, 2]],
+    [1, 2, null, [1, 2, 1]],
     [2, 1, 1, null],
     [3, 2, null, null],
   ])
@@ -36,7 +36,7 @@ test('what an attempt was given stays in its order over attempts that take it ov
   await link.report(third, 1, start(), ...taken, end(killed(), 1))
   const fourth = await next(first.run)
   assert.deepEqual(formerOf(fourth), [
-    [1, 3, null, [1, 2]],
+    [1, 3, null, [1, 2, 1]],
     [2, 1, 1, null],
     [3, 3, null, null],
   ])
@@ -46,9 +46,9 @@ test('what an attempt was given stays in its order over attempts that take it ov
   await link.report(fifth, 1, start(), ...taken, end(killed(), 1))
   const sixth = await next(first.run)
   assert.deepEqual(formerOf(sixth), [
-    [1, 5, null, [4, 2]],
+    [1, 5, null, [4, 2, 1]],
     [2, 1, 1, null],
-    [3, 5, null, [4, 1]],
+    [3, 5, null, [4, 1, 3]],
   ])
   await link.report(sixth, 1, start(), end(returned(null), 1))
 })

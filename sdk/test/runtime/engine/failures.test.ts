@@ -82,7 +82,7 @@ test('a failure is given to attempt after attempt, however soon each is lost, an
   // One is lost before it is given the failure, one after that.
   world.attempt = 2
   assert.equal((await lostOnce(world, () => world.records.get(1)?.attempt === 2, body)).how, 'crashed')
-  assert.deepEqual([world.records.get(1)?.delivered, world.records.get(1)?.former], [null, [1, 1]])
+  assert.deepEqual([world.records.get(1)?.delivered, world.records.get(1)?.former], [null, [1, 1, 1]])
   world.attempt = 3
   const isGiven = () => world.records.get(1)?.attempt === 3 && world.records.get(1)?.delivered === 1
   assert.equal((await lostOnce(world, isGiven, body)).how, 'crashed')
@@ -102,17 +102,17 @@ test('a failure is told before the next call, however soon the process is lost',
   assert.deepEqual([state, delivered, after], ['failed', 1, 1])
 })
 
-test('equal calls side by side: the one that failed is tried again, and the others keep their results', async () => {
+test('equal calls side by side: after a throw the one that failed is tried again, and no other', async () => {
   const { paid, pay } = aProvider({ A: 1 })
-  const body: Body = async ({ step, sleep }) => {
+  const body: Body = async ({ step }) => {
     const all = ['A', 'B', 'C'].map((order) => step('pay', () => pay(order)))
     const ends = await Promise.allSettled(all)
-    if (world.attempt === 1) await sleep(60_000)
+    if (world.attempt === 1) throw new Error('not now')
     return ends.map((end) => (end.status === 'fulfilled' ? end.value : 'refused'))
   }
   const world = soonest()
-  assert.equal((await until(1, world, body)).how, 'evicted')
-  world.attempt = 2
+  assert.equal((await until(0, world, body)).how, 'threw')
+  world.threw()
   assert.deepEqual(await until(0, world, body), { how: 'returned', value: ['A paid 3', 'B paid 1', 'C paid 2'] })
   assert.deepEqual(paid, ['B', 'C', 'A'])
 })

@@ -46,6 +46,8 @@ class MemoryWorld implements World {
   /** When that is there which is waited for, by the number of the entry. */
   readonly #due = new Map<number, number>()
   #completions = 0
+  /** Attempts that threw: all others were lost. */
+  readonly #thrown = new Set<number>()
 
   constructor(delayOf: (record: JournalRecord) => number, answerOf: AnswerOf) {
     this.#delayOf = delayOf
@@ -83,7 +85,8 @@ class MemoryWorld implements World {
 
   /** In no order: whoever reads it must not rely on one. */
   journal(): JournalRecord[] {
-    return [...this.records.values()].map((record) => ({ ...record })).toReversed()
+    const isLost = ({ attempt }: JournalRecord) => attempt < this.attempt && !this.#thrown.has(attempt)
+    return [...this.records.values()].map((record) => ({ ...record, lost: isLost(record) })).toReversed()
   }
 
   threw(): void {
@@ -103,8 +106,14 @@ class MemoryWorld implements World {
       each.attempt < this.attempt &&
       each.state !== 'failed' &&
       !isLeftOut(each)
-    if (last?.kind === 'step' && last.state === 'failed' && !records.some(isBehind))
+    // What an attempt before, the last that was given it, has called behind it, and this one has not asked for.
+    const [formerly, , after = Infinity] = last?.former ?? [0, 0]
+    const isFurther = (each: JournalRecord) =>
+      isBehind(each) ||
+      (each.attempt === formerly && each.position > after && each.parent === last?.parent && each.state !== 'failed')
+    if (last?.kind === 'step' && last.state === 'failed' && !records.some(isFurther))
       Object.assign(last, { delivered: null, former: null })
+    this.#thrown.add(this.attempt)
     this.attempt += 1
   }
 
@@ -139,7 +148,8 @@ class MemoryWorld implements World {
     const record = this.#found(n)
     assert.ok(record.attempt < this.attempt, `entry ${n} is of this attempt already`)
     this.#assertPosition(n, position)
-    const former = record.delivered === null ? record.former : ([record.attempt, record.delivered] as const)
+    const given = [record.attempt, record.delivered!, record.after] as const
+    const former = record.delivered === null ? record.former : given
     Object.assign(record, { attempt: this.attempt, position, delivered: null, after: 0, idle: false, former })
   }
 

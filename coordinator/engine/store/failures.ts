@@ -1,0 +1,54 @@
+import type { Tx } from '../../db/client.ts'
+import { unnest } from '../../db/unnest.ts'
+import { type Changed, flat } from './journal.ts'
+
+/**
+ * These attempts threw. Where the last that one was given is the failure of a step, it is likely to be why: the next
+ * attempt is to try it again, whatever was called after it, as if it had not been given. That it was is told by
+ * `after`, which stays. Not so where an attempt before had got further: what it has bought would be bought again; but
+ * what lies behind a failure that was taken back then is no way that it has got. Of the attempt that was given it last
+ * before this one other calls count as well: only of that one, as nobody may ever ask for them. And not with a child
+ * or a question: what was called after it has the same arguments, and would be called twice.
+ */
+export function takeBackFailure(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, ({ journal: { thrown } }) => (thrown ? [thrown] : []))
+  return tx`
+    with given as materialized (
+      select m.run_id, m.attempt, last.*
+      from ${unnest(tx, 'm', rows, { runId: 'text', attempt: 'int' })}
+      cross join lateral (
+        select n, state, kind, parent, name, hash, occurrence, former
+        from journal l
+        where l.run_id = m.run_id and l.attempt = m.attempt and l.delivered is not null
+        order by delivered desc
+        limit 1
+      ) last
+    ),
+    likely as materialized (
+      select run_id, n
+      from given j
+      where state = 'failed' and kind = 'step'
+        and not exists (
+          select from journal l
+          left join lateral (
+            select min(f.after) as after
+            from journal f
+            where f.run_id = j.run_id and f.attempt = l.attempt and f.parent = j.parent and f.kind = j.kind
+              and f.name = j.name and f.hash = j.hash
+              and f.state = 'failed' and f.delivered is null and f.former is null and f.after > 0
+          ) back on true
+          where l.run_id = j.run_id and l.attempt < j.attempt and l.parent = j.parent and l.kind = j.kind
+            and l.name = j.name and l.hash = j.hash and l.occurrence > j.occurrence and l.state <> 'failed'
+            and (back.after is null or l.position <= back.after)
+        )
+        and not exists (
+          select from journal l
+          where l.run_id = j.run_id and l.attempt = j.former[1] and l.position > j.former[3] and l.parent = j.parent
+            and l.state <> 'failed'
+        )
+    )
+    update journal j
+    set delivered = null, former = null
+    from likely
+    where j.run_id = likely.run_id and j.n = likely.n`
+}

@@ -40,8 +40,8 @@ export class Entries {
   #made: number
   /** How many timers of ours run for short sleeps. */
   #timers = 0
-  /** The program was given a failure, and the journal is not told yet that it has called anything since. */
-  #isBehindFailure = false
+  /** What was called since the program was given a failure last. Undefined: it was given another result since then. */
+  #behindFailure: 'nothing' | 'something' | undefined
 
   constructor({ attempt, journal, entries, forgotten, replay }: EngineOptions, needs: EntriesNeeds) {
     this.#needs = needs
@@ -95,7 +95,7 @@ export class Entries {
   bind(record: JournalRecord, call: Call): void {
     const { n, position, site, state } = record
     Object.assign(call, { n, position, site })
-    this.#isBehindFailure = false
+    this.#noteCallBehindFailure()
     this.#pending.set(n, { call, record })
     if (call.kind === 'step' && state === 'open') void this.#execute(call, true)
   }
@@ -104,7 +104,8 @@ export class Entries {
   settle(completion: Completion): void {
     const found = this.#pending.get(completion.n)
     this.#pending.delete(completion.n)
-    this.#isBehindFailure ||= completion.state === 'failed'
+    if (completion.state === 'failed') this.#behindFailure = 'nothing'
+    else if (this.#behindFailure === 'something') this.#behindFailure = undefined
     if (found) settle(found.call, completion)
   }
 
@@ -149,19 +150,24 @@ export class Entries {
     // A moment is one of the coordinator's clock, and that of this host may be off.
     const ms = ask.for === 'sleep' && 'ms' in ask ? ask.ms : Infinity
     if (ms < SHORT_MS) return this.#doze(call, ms)
-    this.#isBehindFailure = false
+    this.#noteCallBehindFailure()
     this.#needs.outbox.sendSoon({ op: 'open', entry: identityOf(call), ask })
   }
 
   /**
-   * The first step after a failure is told before it is executed. An attempt that is lost amid it has got past that
-   * failure: with another outcome the next one would take another way than the one whose effect may be there.
+   * Steps that follow from a failure are told before they are executed: the first that is called after it, and others
+   * until something else is given. An attempt that is lost amid one has got past that failure: with another outcome the
+   * next one would take another way than the one whose effect may be there.
    */
   #openBehindFailure(call: Call): boolean {
-    if (!this.#isBehindFailure) return false
-    this.#isBehindFailure = false
+    if (this.#behindFailure === undefined) return false
+    this.#noteCallBehindFailure()
     this.#needs.outbox.send({ op: 'open', entry: identityOf(call), ask: { for: 'step' } })
     return true
+  }
+
+  #noteCallBehindFailure(): void {
+    if (this.#behindFailure) this.#behindFailure = 'something'
   }
 
   /** A step in whose function something is called gets its entry before that. */

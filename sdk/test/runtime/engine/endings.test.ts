@@ -85,6 +85,42 @@ test('the first step behind a failure is known before it is executed, and the ne
   assert.deepEqual(shop.done, ['no charge', 'release', 'release', 'tell'])
 })
 
+test('each step that follows from a failure is known by itself, whatever else is called at that moment', async () => {
+  const shop = aShop({ charge: 1 })
+  const body: Body = async ({ step }, { raw }) => {
+    const { attempt } = world
+    const failed = Promise.withResolvers<void>()
+    const other = async () => {
+      if (attempt === 1) await failed.promise
+      return await shop.doing(step)('other')
+    }
+    const others = other()
+    if (attempt > 1) await raw(50)
+    try {
+      return await shop.doing(step)('charge')
+    } catch {
+      failed.resolve()
+      for (let turns = 0; turns < 5; turns++) await Promise.resolve()
+      await step('release', async () => {
+        shop.act('release')()
+        await raw(5)
+      })
+      await others
+      return 'declined'
+    }
+  }
+  const world = soonest()
+  const isReleasing = () => shop.done.includes('release')
+  assert.equal((await lostOnce(world, isReleasing, body)).how, 'crashed')
+  // What the first had called elsewhere is taken over by one that is lost before it comes to the failure.
+  world.attempt = 2
+  const hasTakenOver = () => [...world.records.values()].some((each) => each.name === 'other' && each.attempt === 2)
+  assert.equal((await lostOnce(world, hasTakenOver, body)).how, 'crashed')
+  world.attempt = 3
+  assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'declined' })
+  assert.deepEqual(shop.done, ['no charge', 'other', 'release', 'release'])
+})
+
 test('a failure behind which nothing was called is tried again', async () => {
   const shop = aShop({ charge: 1 })
   const body: Body = async ({ step }, { raw }) => {

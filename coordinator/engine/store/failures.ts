@@ -24,19 +24,22 @@ export function takeBackFailure(tx: Tx, runs: readonly Changed[]): PromiseLike<u
         limit 1
       ) last
     ),
+    -- Once for each attempt: a journal may have thousands of equal steps.
+    back as materialized (
+      select f.run_id, f.attempt, min(f.after) as after
+      from given j
+      join journal f
+        on f.run_id = j.run_id and f.parent = j.parent and f.kind = j.kind and f.name = j.name and f.hash = j.hash
+      where f.state = 'failed' and f.delivered is null and f.former is null and f.after > 0
+      group by f.run_id, f.attempt
+    ),
     likely as materialized (
       select run_id, n
       from given j
       where state = 'failed' and kind = 'step'
         and not exists (
           select from journal l
-          left join lateral (
-            select min(f.after) as after
-            from journal f
-            where f.run_id = j.run_id and f.attempt = l.attempt and f.parent = j.parent and f.kind = j.kind
-              and f.name = j.name and f.hash = j.hash
-              and f.state = 'failed' and f.delivered is null and f.former is null and f.after > 0
-          ) back on true
+          left join back on back.run_id = j.run_id and back.attempt = l.attempt
           where l.run_id = j.run_id and l.attempt < j.attempt and l.parent = j.parent and l.kind = j.kind
             and l.name = j.name and l.hash = j.hash and l.occurrence > j.occurrence and l.state <> 'failed'
             and (back.after is null or l.position <= back.after)

@@ -22,7 +22,7 @@ export interface BellListener {
   rung(topic: Topic, id: string): void
   /** Too many of this topic to name, or rings may have been missed while the connection was lost: look at all of it. */
   rungAll(topic: Topic): void
-  /** The connection was lost, or one that was tried was refused. */
+  /** The connection was lost. */
   lost(): void
 }
 
@@ -83,11 +83,19 @@ export function createBell(db: Db, log: Log): Bell {
   return {
     ring,
     async listen(listener) {
+      let isHeard = false
       listening = await db.listen(
         CHANNEL,
         (payload) => hear(payload, listener),
-        () => TOPICS.forEach((topic) => rungAll(listener, topic)),
-        () => listener.lost(),
+        () => {
+          isHeard = true
+          TOPICS.forEach((topic) => rungAll(listener, topic))
+        },
+        () => {
+          // One that is refused again and again, as its role has no session left, says nothing of the database.
+          if (isHeard) listener.lost()
+          isHeard = false
+        },
       )
     },
     async close() {

@@ -85,3 +85,19 @@ test('a listener is told that its connection was lost, before it hears again', a
   await until('it to listen again', () => heard.length > 0)
   assert.equal(losses, 1)
 })
+
+test('one that is refused again and again has lost its connection once', async () => {
+  const calls: { onListen?: () => void; onLost?: () => void } = {}
+  const listen = (...[, , onListen, onLost]: Parameters<typeof db.listen>) => {
+    Object.assign(calls, { onListen, onLost })
+    return Promise.resolve()
+  }
+  let lost = 0
+  await createBell({ listen } as unknown as typeof db, log).listen({ rung() {}, rungAll() {}, lost: () => lost++ })
+  calls.onListen?.()
+  for (let tries = 0; tries < 3; tries++) calls.onLost?.()
+  assert.equal(lost, 1)
+  calls.onListen?.()
+  calls.onLost?.()
+  assert.equal(lost, 2)
+})

@@ -82,7 +82,7 @@ export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]
 const TOO_MUCH_TO_CLOSE = `The journals of the runs that end here have more than ${MOST_TO_CLOSE} entries together.`
 
 function entriesToClose(batches: readonly ReadBatch[], runs: ReadonlyMap<string, Moving>): number {
-  const ends = batches.filter(({ entries }) => entries.at(-1)?.[0] === 'end')
+  const ends = batches.filter(({ entries }) => entries.some(([what]) => what === 'end'))
   const moving = ends.flatMap(({ run }) => runs.get(run) ?? [])
   return moving.reduce((sum, { entries, forgottenEntries }) => sum + entries - forgottenEntries, 0)
 }

@@ -7,7 +7,7 @@ import { amongIds, foundBy, onlyFilters } from '../../db/by-key.ts'
 import type { Db, Sql } from '../../db/client.ts'
 import type { Fragment } from '../../db/newest.ts'
 import { isInDoubt, isSilent } from './doubt.ts'
-import type { DueTimer } from './timers.ts'
+import { type DueTimer, isTimer } from './timers.ts'
 
 /** So long an agent that comes and goes keeps the time of its run from being over. */
 const MOST_MS = 600_000
@@ -20,10 +20,10 @@ function putOff(db: Db, found: Fragment, forMs: number): Promise<DueTimer[]> {
   return db<DueTimer[]>`
     with ${found},
     free as materialized (
-      select t.run_id, t.kind, t.n, f.nth
-      from found f
-      join timers t on ${foundBy(db, db`t.run_id`, db`f.run_id`)}
-      where ${onlyFilters(db, db`t.kind = f.kind and t.n = f.n and t.due_at <= now() + ${ms(db, forMs)}`)}
+      select t.run_id, t.kind, t.n, m.nth
+      from found m
+      join timers t on ${isTimer(db)}
+      where ${onlyFilters(db, db`t.due_at <= now() + ${ms(db, forMs)}`)}
       for update of t skip locked
     )
     update timers t
@@ -33,7 +33,7 @@ function putOff(db: Db, found: Fragment, forMs: number): Promise<DueTimer[]> {
           else t.holds
         end
     from free m
-    where ${foundBy(db, db`t.run_id`, db`m.run_id`)} and ${onlyFilters(db, db`t.kind = m.kind and t.n = m.n`)}
+    where ${isTimer(db)}
     returning t.run_id, t.kind, t.n`
 }
 
@@ -73,8 +73,8 @@ export function holdWalls(db: Db, runIds: readonly RunId[], { silentMs, forMs }:
     found as materialized (
       select t.run_id, t.kind, t.n, 0 as nth
       from doubtful d
-      join timers t on ${foundBy(db, db`t.run_id`, db`d.run_id`)}
-      where ${onlyFilters(db, db`t.kind = 'wall-timeout' and t.due_at <= now()`)} and (d.is_silent or ${isLately})
+      join timers t on ${foundBy(db, db`t.run_id`, db`d.run_id`)} and t.kind = 'wall-timeout'
+      where ${onlyFilters(db, db`t.due_at <= now()`)} and (d.is_silent or ${isLately})
     )`
   return putOff(db, found, forMs)
 }

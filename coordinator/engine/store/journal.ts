@@ -6,6 +6,7 @@ import { byMonth } from '../../db/partitions.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { JournalChanges } from '../rules/journal.ts'
 import type { Moving } from '../rules/run.ts'
+import { isTimer } from './timers.ts'
 
 /** A run and what happens to its journal. */
 export interface Changed {
@@ -124,10 +125,9 @@ export function complete(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown>
       where j.run_id = m.run_id and j.n = m.n and ${onlyFilters(tx, tx`j.state = 'open'`)}
       returning j.run_id, j.n
     )
-    -- As \`take\` of the timers does it.
-    delete from timers
-    where run_id = any(array(select run_id from done)) and kind in ('sleep', 'input')
-      and (select coalesce(jsonb_object_agg(run_id || '/' || n, true), '{}') from done) ? (run_id || '/' || n)`
+    delete from timers t
+    using (select run_id, unnest(array['sleep', 'input']) as kind, n from done) m
+    where ${isTimer(tx)}`
 }
 
 /** Nobody waits any more for what is open. A statement a month; none is sent before it is awaited. */

@@ -1,6 +1,7 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
-import type { Db, Tx } from '../../db/client.ts'
+import type { Db, Sql, Tx } from '../../db/client.ts'
 import { foundBy, onlyFilters } from '../../db/by-key.ts'
+import type { Fragment } from '../../db/newest.ts'
 import { shareOf } from '../../db/share.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { Due } from '../rules/journal.ts'
@@ -145,17 +146,20 @@ export async function limitedAmong(db: Db, runIds: readonly RunId[]): Promise<Se
 }
 
 /**
- * Takes those away that are still there and due. By the list of their runs: see `dequeued` in claim.ts. An object finds
- * its keys by halving.
+ * That timer `t` is the one that `m` names, for a join: each is looked up by its whole key. A run may have 25,000, and
+ * whatever finds them by their run passes over all of these for each.
  */
+export const isTimer = (sql: Sql): Fragment => sql`
+  ${foundBy(sql, sql`t.run_id`, sql`m.run_id`)} and ${foundBy(sql, sql`t.kind`, sql`m.kind`)}
+  and ${foundBy(sql, sql`t.n`, sql`m.n`)}`
+
+/** Takes those away that are still there and due. */
 export function take(tx: Tx, timers: readonly DueTimer[]): Promise<(DueTimer & { holds: string | null })[]> {
-  const keys = Object.fromEntries(timers.map(({ runId, kind, n }) => [`${runId}/${kind}/${n}`, true]))
   return tx<(DueTimer & { holds: string | null })[]>`
-    delete from timers
-    where run_id = any(${[...new Set(timers.map(({ runId }) => runId))]})
-      and ${JSON.stringify(keys)}::text::jsonb ? (run_id || '/' || kind || '/' || n)
-      and ${onlyFilters(tx, tx`due_at <= now()`)}
-    returning run_id, kind, n, holds`
+    delete from timers t
+    using ${unnest(tx, 'm', timers, { runId: 'text', kind: 'text', n: 'int' })}
+    where ${isTimer(tx)} and ${onlyFilters(tx, tx`t.due_at <= now()`)}
+    returning t.run_id, t.kind, t.n, t.holds`
 }
 
 /** These runs enter the queue so much later than now, and may then wait there as long as they may. */
@@ -195,7 +199,7 @@ export async function putOff(db: Db, timers: readonly DueTimer[], ms: number): P
     update timers t
     set due_at = now() + ${ms} * interval '1 millisecond' + m.nth * interval '1 microsecond'
     from ${unnest(db, 'm', timers, { runId: 'text', kind: 'text', n: 'int', nth: ['int', (_, i) => i] })}
-    where ${foundBy(db, db`t.run_id`, db`m.run_id`)} and ${onlyFilters(db, db`t.kind = m.kind and t.n = m.n`)}`
+    where ${isTimer(db)}`
 }
 
 /** Nothing of these runs becomes due any more. */

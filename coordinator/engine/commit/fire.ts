@@ -46,10 +46,13 @@ export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<num
     const next = found.find((timer) => timer.inMs > 0)?.inMs ?? null
     if (due.length === 0) return isNothing(passed) ? next : Math.min(LOOK_MS, next ?? Infinity)
     const own = { ...deps, signal }
-    const free = await holdBack(own, due)
-    const mine = await withoutBehind(own, free, (timers, how) => fireOrPutOff(own, timers, how))
-    await fireOrPutOff(own, mine, 'shared')
+    await fireFree(own, await holdBack(own, due, (timers) => fireFree(own, timers)))
   }
+}
+
+async function fireFree(deps: FireDeps, free: store.Upcoming[]): Promise<void> {
+  const mine = await withoutBehind(deps, free, (timers, how) => fireOrPutOff(deps, timers, how))
+  await fireOrPutOff(deps, mine, 'shared')
 }
 
 /** For the locks of its limits, which an org may hold for long. */

@@ -24,6 +24,15 @@ export interface TimersBehind {
   limited: TimerLine
   /** What is due of runs that others had locked. */
   locked: TimerLine
+  /** What may have to wait for somebody whom we have not heard yet, of runs with long journals. */
+  inDoubt: OrgLine<DueOfRun>
+}
+
+/** What is due of a run. */
+export interface DueOfRun {
+  orgId: OrgId
+  runId: RunId
+  timers: Upcoming[]
 }
 
 /** Entries of the runs that one transaction ends: some 20 ms. What has more is ended alone, see `LongEnds`. */
@@ -32,6 +41,9 @@ const ENTRIES_AT_ONCE = 500
 const BYTES_AT_ONCE = 2 * 1024 * 1024
 /** Of answers in a pass, for which the sleeps in it wait: some 30 ms. */
 const BYTES_BESIDE_WAKES = 512 * 1024
+
+/** Of runs that are asked about together. One that has more is asked about with those before it alone. */
+const ENTRIES_IN_DOUBT = 5000
 
 /** Each may have a MiB of an answer, or 500 entries to close. */
 const LOCKED_AT_ONCE = 10
@@ -48,11 +60,13 @@ export function openTimersBehind({ db, log, timers }: { db: Db; log: Log; timers
     answers: createOrgLine({ ...shared, most: BYTES_AT_ONCE }),
     limited: createOrgLine({ ...shared, most: BYTES_AT_ONCE }),
     locked: createOrgLine({ ...shared, most: LOCKED_AT_ONCE, mostItems: LOCKED_AT_ONCE, lockedWith }),
+    inDoubt: createOrgLine({ ...shared, most: ENTRIES_IN_DOUBT }),
   }
 }
 
-/** The others may bring something to those that are locked until they have stopped. */
-export async function stopBehind({ ends, answers, limited, locked }: TimersBehind): Promise<void> {
+/** Each may bring something to the next ones until it has stopped. */
+export async function stopBehind({ ends, answers, limited, locked, inDoubt }: TimersBehind): Promise<void> {
+  await inDoubt.stop()
   await Promise.all([ends, answers, limited].map((line) => line.stop()))
   await locked.stop()
 }
@@ -61,15 +75,29 @@ export type BehindDeps = { db: Db; longEnds: LongEnds; timersBehind: TimersBehin
 
 const linesOf = ({ ends, answers, limited, locked }: TimersBehind) => [ends, answers, limited, locked]
 
-const orgsOf = (line: TimerLine): OrgId[] => [...line.here().keys()]
+const orgsOf = (line: { here(): ReadonlyMap<OrgId, unknown> }): OrgId[] => [...line.here().keys()]
 
 const heldBy = (lines: readonly TimerLine[]) => lines.flatMap((line) => line.held())
 
 /**
- * What the look for what is due leaves out. Of a run that is limited, or that others had locked, and has something here
- * nothing is done before it: of two sleeps the shorter one has to win.
+ * What the look for what is due leaves out. Of a run that is limited, in doubt or locked by others, and has something
+ * here, nothing is done before it: of two sleeps the shorter one has to win.
  */
-export function passedOver({ longEnds, timersBehind }: BehindDeps): PassedOver {
+export function passedOver(deps: BehindDeps): PassedOver {
+  const taken = takenHere(deps)
+  const { inDoubt } = deps.timersBehind
+  const { orgs, keys } = leftOut(inDoubt.here(), ({ runId }) => runId, RUNS_LEFT_OUT)
+  return {
+    endsOf: [...taken.endsOf, ...orgs],
+    endsOfRuns: taken.endsOfRuns,
+    questionsOf: [...taken.questionsOf, ...orgs],
+    wakesOf: [...taken.wakesOf, ...orgs],
+    runs: [...new Set([...taken.runs, ...keys])],
+    runsOf: [...taken.runsOf, ...orgsOf(inDoubt)],
+  }
+}
+
+function takenHere({ longEnds, timersBehind }: BehindDeps): PassedOver {
   const { ends, answers, limited, locked } = timersBehind
   const out = leftOut(limited.here(), ({ runId }) => runId, RUNS_LEFT_OUT)
   const held = leftOut(locked.here(), ({ runId }) => runId, RUNS_LEFT_OUT)
@@ -79,11 +107,11 @@ export function passedOver({ longEnds, timersBehind }: BehindDeps): PassedOver {
     questionsOf: [...orgsOf(answers), ...out.orgs, ...held.orgs],
     wakesOf: [...out.orgs, ...held.orgs],
     runs: [...new Set([...longEnds.held(), ...heldBy(linesOf(timersBehind)), ...out.keys, ...held.keys])],
+    runsOf: [...orgsOf(limited), ...orgsOf(locked)],
   }
 }
 
-export const isNothing = ({ endsOf, endsOfRuns, questionsOf, wakesOf, runs }: PassedOver) =>
-  [endsOf, endsOfRuns, questionsOf, wakesOf, runs].every((list) => list.length === 0)
+export const isNothing = (passed: PassedOver) => Object.values(passed).every((list: unknown[]) => list.length === 0)
 
 /**
  * `shared`: several orgs wait for each other, so nobody waits for a run that somebody has locked. `alone`: of one org.
@@ -100,7 +128,7 @@ export const endsRuns = ({ kind }: Upcoming) => kind === 'queue-timeout' || kind
  * questions of those orgs whose answers are too large for it; an org that has only small ones does not wait for these.
  */
 export async function withoutBehind(deps: BehindDeps, due: Upcoming[], act: ActOn): Promise<Upcoming[]> {
-  const { runs } = passedOver(deps)
+  const { runs } = takenHere(deps)
   const free = due.filter(({ runId }) => !runs.includes(runId))
   const limitedIds = await limitedAmong(
     deps.db,
@@ -158,7 +186,7 @@ async function weighedEnds(db: Db, due: Upcoming[], weighed: Weigh): Promise<Wei
   return due.map((timer) => weighed(timer, entries.get(timer.runId) ?? 0))
 }
 
-const isLight = ({ weight }: { weight: number }) => weight <= ENTRIES_AT_ONCE
+export const isLight = ({ weight }: { weight: number }) => weight <= ENTRIES_AT_ONCE
 
 /** One at a time, so that the others of the org do not wait for it. Not found again, while it waits for its turn. */
 function endLong(longEnds: LongEnds, { item, isLimited }: Weighed<Upcoming>, act: ActOn): void {
@@ -175,10 +203,15 @@ function endLong(longEnds: LongEnds, { item, isLimited }: Weighed<Upcoming>, act
 async function largeAnswers(db: Db, questions: Upcoming[]): Promise<{ timer: Upcoming; weight: number }[]> {
   if (questions.length === 0) return []
   const bytes = await answerBytes(db, questions)
-  const weighed = questions.map((timer, i) => ({ timer, weight: bytes[i]! }))
-  const ofOrgs = [...Map.groupBy(weighed, ({ timer }) => timer.orgId).values()]
-  const sumOf = (own: typeof weighed) => own.reduce((sum, { weight }) => sum + weight, 0)
-  let left = BYTES_BESIDE_WAKES
+  const weighed = questions.map((timer, i) => ({ timer, orgId: timer.orgId, weight: bytes[i]! }))
+  return beyond(weighed, BYTES_BESIDE_WAKES)
+}
+
+/** Those of the orgs that do not fit into so much beside what others have less of. */
+export function beyond<T extends { orgId: OrgId; weight: number }>(weighed: readonly T[], most: number): T[] {
+  const ofOrgs = [...Map.groupBy(weighed, ({ orgId }) => orgId).values()]
+  const sumOf = (own: T[]) => own.reduce((sum, { weight }) => sum + weight, 0)
+  let left = most
   return ofOrgs
     .map((own) => ({ own, sum: sumOf(own) }))
     .toSorted((a, b) => a.sum - b.sum)

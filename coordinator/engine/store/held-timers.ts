@@ -3,7 +3,7 @@
  * heard yet. Each act answers those that it has put off. It waits for nobody: what is locked is left to who has it.
  */
 import type { RunId } from '@windlass/shared/ids.ts'
-import { amongIds, foundBy, onlyFilters } from '../../db/by-key.ts'
+import { amongIds, foundBy, onlyFilters, runById } from '../../db/by-key.ts'
 import type { Db, Sql } from '../../db/client.ts'
 import type { Fragment } from '../../db/newest.ts'
 import { isInDoubt, isSilent } from './doubt.ts'
@@ -12,22 +12,25 @@ import { type DueTimer, isTimer } from './timers.ts'
 /** So long an agent that comes and goes keeps the time of its run from being over. */
 const MOST_MS = 600_000
 
+/** To put one timer of many off takes some 30 µs: a run that has 25,000 is put off for 10 s. */
+const MS_AN_ENTRY = 0.4
+
 const ms = (sql: Sql, length: number): Fragment => sql`${length}::float8 * interval '1 millisecond'`
 const time = (sql: Sql, at: number): Fragment => sql`to_timestamp(${at}::float8 / 1000)`
 
-/** `found` ends with the expression of that name: the timers, in their order by `nth`. */
-function putOff(db: Db, found: Fragment, forMs: number): Promise<DueTimer[]> {
+/** `found` ends with the expression of that name: the timers, in their order by `nth`, and for how long each. */
+function putOff(db: Db, found: Fragment): Promise<DueTimer[]> {
   return db<DueTimer[]>`
     with ${found},
     free as materialized (
-      select t.run_id, t.kind, t.n, m.nth
+      select t.run_id, t.kind, t.n, m.nth, m.length
       from found m
       join timers t on ${isTimer(db)}
-      where ${onlyFilters(db, db`t.due_at <= now() + ${ms(db, forMs)}`)}
+      where ${onlyFilters(db, db`t.due_at <= now() + m.length`)}
       for update of t skip locked
     )
     update timers t
-    set due_at = now() + ${longer(db, forMs)} + m.nth * interval '1 microsecond',
+    set due_at = now() + ${longer(db)} + m.nth * interval '1 microsecond',
         holds = case
           when t.kind = 'wall-timeout' then coalesce(t.holds, (extract(epoch from now()) * 1000)::bigint::text)
           else t.holds
@@ -38,13 +41,13 @@ function putOff(db: Db, found: Fragment, forMs: number): Promise<DueTimer[]> {
 }
 
 /** Those that may wait for a day are looked at less and less often. */
-const longer = (db: Db, forMs: number): Fragment => db`
+const longer = (db: Db): Fragment => db`
   case
     when t.kind = 'wall-timeout' and t.holds is not null then greatest(
-      ${ms(db, forMs)},
+      m.length,
       least((now() - to_timestamp(t.holds::float8 / 1000)) / 12, '30 seconds')
     )
-    else ${ms(db, forMs)}
+    else m.length
   end`
 
 export interface Doubt {
@@ -71,17 +74,18 @@ export function holdWalls(db: Db, runIds: readonly RunId[], { silentMs, forMs }:
       where p.run_id = any(${[...runIds]}) and ${isHeld(db, silentMs)}
     ),
     found as materialized (
-      select t.run_id, t.kind, t.n, 0 as nth
+      select t.run_id, t.kind, t.n, 0 as nth, ${ms(db, forMs)} as length
       from doubtful d
       join timers t on ${foundBy(db, db`t.run_id`, db`d.run_id`)} and t.kind = 'wall-timeout'
       where ${onlyFilters(db, db`t.due_at <= now()`)} and (d.is_silent or ${isLately})
     )`
-  return putOff(db, found, forMs)
+  return putOff(db, found)
 }
 
 /**
  * Sleeps and questions of those of these runs that wait for a child in doubt: it may have ended first. With what comes
- * due meanwhile, in its order: of two sleeps of a run the shorter one has to win.
+ * due meanwhile, in its order: of two sleeps of a run the shorter one has to win. All of a run are put off at once, so
+ * one with a long journal for longer.
  */
 export function holdWakes(db: Db, runIds: readonly RunId[], { silentMs, forMs }: Doubt): Promise<DueTimer[]> {
   const found = db`
@@ -90,20 +94,26 @@ export function holdWakes(db: Db, runIds: readonly RunId[], { silentMs, forMs }:
       from journal
       where ${amongIds(db, db`run_id`, runIds)} and state = 'open' and ${onlyFilters(db, db`child_run_id is not null`)}
     ),
-    doubtful as materialized (
+    waiting as materialized (
       select distinct c.run_id
       from called c
       join placements p on ${foundBy(db, db`p.run_id`, db`c.child_run_id`)}
       join runners r on ${foundBy(db, db`r.id`, db`p.runner_id`)}
       where ${isHeld(db, silentMs)}
     ),
+    doubtful as materialized (
+      select w.run_id,
+             greatest(${ms(db, forMs)}, ${ms(db, MS_AN_ENTRY)} * (r.entries - r.forgotten_entries)) as length
+      from waiting w
+      cross join lateral (${runById(db, db`w.run_id`)}) r
+    ),
     found as materialized (
-      select t.run_id, t.kind, t.n, row_number() over (partition by t.run_id order by t.due_at, t.n) as nth
+      select t.run_id, t.kind, t.n, row_number() over (partition by t.run_id order by t.due_at, t.n) as nth, d.length
       from doubtful d
       join timers t on ${foundBy(db, db`t.run_id`, db`d.run_id`)}
-      where ${onlyFilters(db, db`t.kind in ('sleep', 'input') and t.due_at <= now() + ${ms(db, forMs)}`)}
+      where ${onlyFilters(db, db`t.kind in ('sleep', 'input') and t.due_at <= now() + d.length`)}
     )`
-  return putOff(db, found, forMs)
+  return putOff(db, found)
 }
 
 interface Since {
@@ -119,7 +129,7 @@ interface Since {
 export function holdQueues(db: Db, runIds: readonly RunId[], { gapAtMs, forMs }: Since): Promise<DueTimer[]> {
   const found = db`
     found as materialized (
-      select r.id as run_id, 'queue-timeout' as kind, 0 as n, 0 as nth
+      select r.id as run_id, 'queue-timeout' as kind, 0 as n, 0 as nth, ${ms(db, forMs)} as length
       from runs r
       where r.id = any(${[...runIds]})
         and (
@@ -129,7 +139,7 @@ export function holdQueues(db: Db, runIds: readonly RunId[], { gapAtMs, forMs }:
           )
         )
     )`
-  return putOff(db, found, forMs)
+  return putOff(db, found)
 }
 
 /**
@@ -144,10 +154,11 @@ export function holdQuestions(db: Db, runIds: readonly RunId[], { gapAtMs, forMs
       where run_id = any(${[...runIds]}) and status = 'open' and ${onlyFilters(db, db`due_at < ${time(db, gapAtMs)}`)}
     ),
     found as materialized (
-      select t.run_id, t.kind, t.n, row_number() over (order by t.due_at, t.run_id, t.n) as nth
+      select t.run_id, t.kind, t.n, row_number() over (order by t.due_at, t.run_id, t.n) as nth,
+             ${ms(db, forMs)} as length
       from asking a
       join timers t on ${foundBy(db, db`t.run_id`, db`a.run_id`)}
       where ${onlyFilters(db, db`t.kind in ('sleep', 'input') and t.due_at <= now() + ${ms(db, forMs)}`)}
     )`
-  return putOff(db, found, forMs)
+  return putOff(db, found)
 }

@@ -61,9 +61,11 @@ export interface PassedOver {
   wakesOf: readonly OrgId[]
   /** Runs of which none is found. */
   runs: readonly RunId[]
+  /** Their orgs, where these are known. */
+  runsOf: readonly OrgId[]
 }
 
-const NOTHING: PassedOver = { endsOf: [], endsOfRuns: [], questionsOf: [], wakesOf: [], runs: [] }
+const NOTHING: PassedOver = { endsOf: [], endsOfRuns: [], questionsOf: [], wakesOf: [], runs: [], runsOf: [] }
 
 /**
  * Of an org of which something is passed over: all its rows would be read, each time. What of it lies behind so many
@@ -82,7 +84,8 @@ export function upcoming(
   passed: PassedOver = NOTHING,
   floor: number = -Infinity,
 ): Promise<Upcoming[]> {
-  const { endsOf, endsOfRuns, questionsOf, wakesOf, runs } = passed
+  const { endsOf, endsOfRuns, questionsOf, wakesOf, runs, runsOf } = passed
+  const bounded = [...endsOf, ...questionsOf, ...wakesOf, ...runsOf]
   const isAbove = fromFloor(db, floor)
   return db<Upcoming[]>`
     with recursive orgs as (
@@ -112,7 +115,7 @@ export function upcoming(
           from timers
           where org_id = o.org_id and due_at <= now() and ${isAbove}
           order by due_at
-          limit case when o.org_id = any(${[...endsOf, ...questionsOf, ...wakesOf]}) then ${READ_OF_ORG}::int end
+          limit case when o.org_id = any(${bounded}) then ${READ_OF_ORG}::int end
         ) seen
         where case kind
           when 'queue-timeout' then org_id <> all(${[...endsOf]}) and run_id <> all(${[...endsOfRuns]})

@@ -33,6 +33,7 @@ test('the sleep of a parent waits for the end of a child that has yet to be take
     holdBack(
       { ...c.deps, silentMs: () => 3_600_000, grace: { now: () => undefined }, backlog: { isThere: () => isThere } },
       due,
+      () => Promise.reject(new Error('it has a short journal')),
     )
   assert.deepEqual(await look(true), [])
   assert.deepEqual(await look(false), due)

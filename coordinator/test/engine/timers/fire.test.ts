@@ -229,7 +229,7 @@ test('what is passed over hides nothing that is due later', async () => {
              ('run_other', 'org_quiet', 'wall-timeout', 1, now()),
              ('run_asks', 'org_quiet', 'input', 1, now() + interval '1 second')`
     const found = async (passed: Partial<PassedOver>) => {
-      const nothing = { endsOf: [], endsOfRuns: [], questionsOf: [], wakesOf: [], runs: [] }
+      const nothing = { endsOf: [], endsOfRuns: [], questionsOf: [], wakesOf: [], runs: [], runsOf: [] }
       const timers = await upcoming(tx as never, 10, { ...nothing, ...passed })
       return [...new Set(timers.map(({ runId }) => runId))].filter((id) => id !== 'run_asks').toSorted()
     }
@@ -243,6 +243,29 @@ test('what is passed over hides nothing that is due later', async () => {
     assert.deepEqual(await found({ ...both, wakesOf: loud }), ['run_other'])
     const endsOfRuns = ['run_wall-timeout', 'run_queue-timeout', 'run_busy'] as RunId[]
     assert.deepEqual(await found({ questionsOf: loud, endsOfRuns }), ['run_busy', 'run_last', 'run_other'])
+    throw rollback
+  })
+  await assert.rejects(looking, rollback)
+})
+
+// Ten runs of an org with 24,000 sleeps each that are due.
+test('of an org of whose runs some are passed over no more than 10,000 timers are read', async () => {
+  const rollback = new Error('nothing of it stays')
+  const looking = c.db.begin(async (tx) => {
+    await tx`
+      insert into timers (run_id, org_id, kind, n, due_at)
+      select 'run_long', 'org_loud', 'sleep', n, now() - interval '1 hour' from generate_series(1, 20000) as n`
+    await tx`
+      insert into timers (run_id, org_id, kind, n, due_at)
+      values ('run_short', 'org_loud', 'sleep', 1, now() - interval '2 hours'),
+             ('run_other', 'org_quiet', 'sleep', 1, now())`
+    const here = { begin: (act: (sql: typeof tx) => unknown) => act(tx) } as never
+    const passed = { endsOf: [], endsOfRuns: [], questionsOf: [], wakesOf: [], runs: ['run_long' as RunId] }
+    const { found, read } = await rowsRead(here, 'timers', (db) =>
+      upcoming(db, 10, { ...passed, runsOf: ['org_loud' as OrgId] }),
+    )
+    assert.equal(found, 2)
+    assert.ok(read <= 10_100, `${read} rows were read`)
     throw rollback
   })
   await assert.rejects(looking, rollback)

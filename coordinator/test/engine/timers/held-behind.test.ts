@@ -103,20 +103,24 @@ test('the pass asks about no run with a long journal, and about no org with many
   assert.deepEqual(await holdBack(withList([], undefined), due, NEVER), due)
 })
 
-test('the look leaves out what is asked behind the pass, and does not read all that is due of its org', async () => {
+test('looks leave out the runs that have something behind the pass, and do not read all of their orgs', async () => {
   const lines = openTimersBehind({ db: c.db, log: c.deps.log, timers: { expect() {}, run: () => Promise.resolve() } })
-  const [done, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const [runId, orgId] = [newId('run'), newId('org')]
-  lines.inDoubt.add([{ item: { runId, orgId, timers: [aSleep(runId, orgId)] }, weight: 1, isLimited: true }], () => {
-    begun.resolve()
-    return done.promise
-  })
-  await begun.promise
   const deps = { ...c.deps, timersBehind: lines }
-  assert.deepEqual([passedOver(deps).runs, passedOver(deps).runsOf], [[runId], [orgId]])
-  done.resolve()
-  await lines.inDoubt.idle()
-  assert.deepEqual([passedOver(deps).runs, passedOver(deps).runsOf], [[], []])
+  const here = () => [passedOver(deps).runs, passedOver(deps).runsOf]
+  for (const name of ['inDoubt', 'limited', 'locked'] as const) {
+    const [done, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [runId, orgId] = [newId('run'), newId('org')]
+    const item = { ...aSleep(runId, orgId), timers: [] }
+    lines[name].add([{ item, weight: 1, isLimited: true }], () => {
+      begun.resolve()
+      return done.promise
+    })
+    await begun.promise
+    assert.deepEqual(here(), [[runId], [orgId]], name)
+    done.resolve()
+    await lines[name].idle()
+    assert.deepEqual(here(), [[], []], name)
+  }
 })
 
 test('a run with a long journal is put off for longer, in its order', async () => {

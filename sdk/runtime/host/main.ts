@@ -185,6 +185,7 @@ function finish(own: Session, outcome: Outcome, isEnd = false): void {
 
 /** What its steps come to has been paid for. They have the grace, and somebody may cancel the run after all. */
 function leaveLater(own: Session, outcome: Outcome): void {
+  own.hasEnded = true
   if (!own.engine?.isExecuting()) return leave()
   unrefOurs(later(() => finish(own, outcome), STEPS_LOOK_MS))
 }

@@ -15,6 +15,8 @@ export interface Session {
   engine: Engine | undefined
   /** Why the run is to end. */
   stopped: Error | undefined
+  /** It has ended amid a handover, in a way that does not count. */
+  hasEnded: boolean
   /** Its agent is being stopped, and the run goes on elsewhere. Answers whether the program may have noticed. */
   handover: (() => boolean) | undefined
   /** How many messages with completions it was sent. */
@@ -49,6 +51,7 @@ export function openSession(start: StartMessage, journal: readonly JournalRecord
     token: start.token,
     engine: undefined,
     stopped: undefined,
+    hasEnded: false,
     handover: undefined,
     heard: 0,
     site: () => '',
@@ -65,7 +68,7 @@ export function openSession(start: StartMessage, journal: readonly JournalRecord
 
   function handOver({ graceMs }: CancelMessage): void {
     if (session.stopped || session.handover) return
-    session.handover = () => hasLooked
+    session.handover = () => hasLooked || session.hasEnded
     // First: whoever listens to the signal may call something at once.
     session.engine?.handOver(session.handover)
     const rest = `What ends within ${graceMs} ms counts.`

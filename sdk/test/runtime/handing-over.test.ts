@@ -273,3 +273,18 @@ test('one that has returned before it has ended, though its last call is committ
   host.send({ t: 'kept', count: 1 })
   assert.equal(await host.next('returned'), '7')
 })
+
+test('one that throws beside a step that only waits leaves, and does not park', async (t) => {
+  const host = await aHost(
+    t,
+    `await Promise.all([step('one', () => sleep('2h')), sleep('1h').then(() => { throw new Error('away') })])`,
+  )
+  host.start()
+  await host.parked()
+  const slept = ops(host).find((op) => op.op === 'open' && op.ask.for === 'sleep' && op.entry.parent === '')
+  assert.ok(slept?.op === 'open')
+  host.send(HANDOVER)
+  host.send(wake(slept.entry.n))
+  await leaves(host)
+  assert.equal(host.seen.filter(({ name }) => name === 'park').length, 1)
+})

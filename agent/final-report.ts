@@ -1,6 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { heldForMs } from './lease/fence.ts'
+import type { Link } from './link/link.ts'
 import type { Spool } from './run/spool/spool.ts'
 import type { Urgency } from './stop.ts'
 
@@ -11,9 +12,17 @@ const LEAST_MS = 3000
 const SILENT_MS = 1000
 /** The coordinator answers heartbeats, and takes nothing of what it is told. */
 const STUCK_MS = 60_000
+/** In a millisecond, of the slowest line that serves. What is long is acknowledged as a whole. */
+const LEAST_CHARS = 6
+/** The coordinator is away. Pools may leave runs with silent agents for a day; who stops one does not wait so long. */
+const AWAY_MS = 300_000
 const LOGGED_RUNS = 20
 
-type Needs = Parameters<typeof heldForMs>[0] & { spool: Pick<Spool, 'held' | 'stats'>; log: Log }
+type Needs = Parameters<typeof heldForMs>[0] & {
+  link: Pick<Link, 'isReady'>
+  spool: Pick<Spool, 'held' | 'stats'>
+  log: Log
+}
 
 /**
  * Waits until the coordinator has taken what was said of runs that have ended here, or they would be executed once
@@ -28,13 +37,13 @@ export async function untilReported(
   const { spool, log } = deps
   const since = clock()
   const passedMs = () => clock() - since
-  const isMoving = progressOf(spool, clock)
+  const isGoingOn = progressOf(deps, clock)
   // Each heartbeat that is answered lengthens them.
   const leftMs = () => Math.max(LEAST_MS - passedMs(), heldForMs(deps))
   const runs = () => spool.held().map(({ run }) => run)
   const facts = () => ({ count: runs().length, runs: runs().slice(0, LOGGED_RUNS) })
   let isSaid = false
-  const isWaiting = () => (kill.aborted ? passedMs() < HURRIED_MS : leftMs() > 0 && isMoving())
+  const isWaiting = () => (kill.aborted ? passedMs() < HURRIED_MS : leftMs() > 0 && isGoingOn())
   while (spool.held().length > 0 && isWaiting()) {
     await pause(10)
     if (isSaid || passedMs() < SILENT_MS) continue
@@ -47,16 +56,18 @@ export async function untilReported(
   log.warn('agent.untold', { ...facts(), advice })
 }
 
-/** Whether some of it was taken a short while ago. */
-function progressOf(spool: Pick<Spool, 'stats'>, clock: () => number): () => boolean {
+/** Whether some of it was taken a short while ago, or could not be told. */
+function progressOf({ spool, link }: Pick<Needs, 'spool' | 'link'>, clock: () => number): () => boolean {
   let least = Infinity
-  let at = clock()
+  let takenAt = clock()
+  let readyAt = clock()
   return () => {
     const { unacknowledged } = spool.stats()
-    if (unacknowledged < least) {
+    if (unacknowledged < least || !link.isReady) {
       least = unacknowledged
-      at = clock()
+      takenAt = clock()
     }
-    return clock() - at < STUCK_MS
+    if (link.isReady) readyAt = clock()
+    return clock() - takenAt < STUCK_MS + unacknowledged / LEAST_CHARS && clock() - readyAt < AWAY_MS
   }
 }

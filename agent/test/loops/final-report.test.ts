@@ -14,30 +14,41 @@ import { aProgram } from '../_kit/bundle.ts'
 import { endingOf, type FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
-/** One that is connected, and of which these counts of characters are not taken yet, look by look. */
-async function reportOf(unacknowledged: readonly number[]) {
+/** Of which these counts of characters are not taken yet, look by look, two each second. */
+async function reportOf(unacknowledged: readonly number[], isReady = true) {
   const { lines, log } = aLog()
-  const settings = { current: { heartbeatMs: 50, fenceMs: 60_000, cancelGraceMs: 0, pollMs: 0 } }
+  const settings = { current: { heartbeatMs: 50, fenceMs: 86_400_000, cancelGraceMs: 0, pollMs: 0 } }
   const beats = { heldFrom: () => performance.now(), heldMs: () => undefined } as unknown as Beats
   let [looks, now] = [0, 0]
   const spool = {
     held: () => (looks < unacknowledged.length ? [{ run: 'run_1' } as unknown as Held] : []),
-    stats: () => ({ placements: 1, unacknowledged: unacknowledged[looks++] ?? 0 }),
+    stats: () => ({ placements: 1, unacknowledged: unacknowledged[looks] ?? 0 }),
   }
+  const kill = createUrgency()
   await untilReported(
-    { settings, beats, sleeps: { since: () => 0 } as unknown as Sleeps, spool, log },
-    createUrgency(),
-    () => (now += 500),
+    { settings, beats, sleeps: { since: () => 0 } as unknown as Sleeps, link: { isReady }, spool, log },
+    kill,
+    () => (looks++, (now += 500)),
   )
   return lines.map(({ name }) => name)
 }
 
+const falling = (looks: number) => Array.from({ length: looks }, (_, look) => 10_000 - look)
+const same = (looks: number, count: number) => Array.from({ length: looks }, () => count)
+
 test('what goes up a slow line is waited for while heartbeats are answered', async () => {
-  assert.deepEqual(await reportOf(Array.from({ length: 100 }, (_, n) => 1000 - n)), ['agent.telling'])
+  assert.deepEqual(await reportOf(falling(500)), ['agent.telling'])
+  // One entry of 1 MB takes three minutes at 6 KB/s.
+  assert.deepEqual(await reportOf(same(400, 1_000_000)), ['agent.telling'])
 })
 
-test('a coordinator that takes nothing of it is not waited for beyond a minute', async () => {
-  assert.deepEqual(await reportOf(Array.from({ length: 1000 }, () => 7)), ['agent.telling', 'agent.untold'])
+test('a coordinator that takes nothing of it is not waited for much longer than a minute', async () => {
+  assert.deepEqual(await reportOf(same(2000, 7)), ['agent.telling', 'agent.untold'])
+})
+
+test('one that is away is waited for, five minutes at most', async () => {
+  assert.deepEqual(await reportOf(same(400, 7), false), ['agent.telling'])
+  assert.deepEqual(await reportOf(same(20_000, 7), false), ['agent.telling', 'agent.untold'])
 })
 
 const said = ({ lines }: Logged, name: string) => until(name, () => lines.find((line) => line.name === name))

@@ -15,7 +15,7 @@ import { endingOf, type FakeCoordinator, linesOf } from '../_kit/fake-coordinato
 import { withAgent } from '../_kit/with-agent.ts'
 
 /** Of which these counts of characters are not taken yet, look by look, two each second. */
-async function reportOf(unacknowledged: readonly number[], isReady = true) {
+async function reportOf(unacknowledged: readonly number[], isReady = (_look: number) => true) {
   const { lines, log } = aLog()
   const settings = { current: { heartbeatMs: 50, fenceMs: 86_400_000, cancelGraceMs: 0, pollMs: 0 } }
   const beats = { heldFrom: () => performance.now(), heldMs: () => undefined } as unknown as Beats
@@ -26,11 +26,22 @@ async function reportOf(unacknowledged: readonly number[], isReady = true) {
   }
   const kill = createUrgency()
   await untilReported(
-    { settings, beats, sleeps: { since: () => 0 } as unknown as Sleeps, link: { isReady }, spool, log },
+    {
+      settings,
+      beats,
+      sleeps: { since: () => 0 } as unknown as Sleeps,
+      link: {
+        get isReady() {
+          return isReady(looks)
+        },
+      },
+      spool,
+      log,
+    },
     kill,
     () => (looks++, (now += 500)),
   )
-  return lines.map(({ name }) => name)
+  return [...new Set(lines.map(({ name }) => name))]
 }
 
 const falling = (looks: number) => Array.from({ length: looks }, (_, look) => 10_000 - look)
@@ -46,9 +57,13 @@ test('a coordinator that takes nothing of it is not waited for much longer than 
   assert.deepEqual(await reportOf(same(2000, 7)), ['agent.telling', 'agent.untold'])
 })
 
+test('a connection that is closed again and again is waited for as long as both', async () => {
+  assert.deepEqual(await reportOf(same(20_000, 7), (look) => look % 20 < 10), ['agent.telling', 'agent.untold'])
+})
+
 test('one that is away is waited for, five minutes at most', async () => {
-  assert.deepEqual(await reportOf(same(400, 7), false), ['agent.telling'])
-  assert.deepEqual(await reportOf(same(20_000, 7), false), ['agent.telling', 'agent.untold'])
+  assert.deepEqual(await reportOf(same(400, 7), () => false), ['agent.telling'])
+  assert.deepEqual(await reportOf(same(20_000, 7), () => false), ['agent.telling', 'agent.untold'])
 })
 
 const said = ({ lines }: Logged, name: string) => until(name, () => lines.find((line) => line.name === name))

@@ -28,6 +28,9 @@ interface EntriesNeeds {
   isOver(): boolean
 }
 
+/** Each step that is told so costs a word more, and no round trip. */
+const BEHIND_FAILURE = 200
+
 /** The calls that the program has not been given a result of, each with its entry in the journal. */
 export class Entries {
   readonly #needs: EntriesNeeds
@@ -40,8 +43,8 @@ export class Entries {
   #made: number
   /** How many timers of ours run for short sleeps. */
   #timers = 0
-  /** What was called since the program was given a failure last. Undefined: it was given another result since then. */
-  #behindFailure: 'nothing' | 'something' | undefined
+  /** So many results more, steps may follow from the last failure that the program was given. */
+  #behindFailure = 0
 
   constructor({ attempt, journal, entries, forgotten, replay }: EngineOptions, needs: EntriesNeeds) {
     this.#needs = needs
@@ -95,7 +98,6 @@ export class Entries {
   bind(record: JournalRecord, call: Call): void {
     const { n, position, site, state } = record
     Object.assign(call, { n, position, site })
-    this.#noteCallBehindFailure()
     this.#pending.set(n, { call, record })
     if (call.kind === 'step' && state === 'open') void this.#execute(call, true)
   }
@@ -104,8 +106,8 @@ export class Entries {
   settle(completion: Completion): void {
     const found = this.#pending.get(completion.n)
     this.#pending.delete(completion.n)
-    if (completion.state === 'failed') this.#behindFailure = 'nothing'
-    else if (this.#behindFailure === 'something') this.#behindFailure = undefined
+    if (completion.state === 'failed') this.#behindFailure = BEHIND_FAILURE
+    else if (this.#behindFailure > 0) this.#behindFailure -= 1
     if (found) settle(found.call, completion)
   }
 
@@ -150,24 +152,18 @@ export class Entries {
     // A moment is one of the coordinator's clock, and that of this host may be off.
     const ms = ask.for === 'sleep' && 'ms' in ask ? ask.ms : Infinity
     if (ms < SHORT_MS) return this.#doze(call, ms)
-    this.#noteCallBehindFailure()
     this.#needs.outbox.sendSoon({ op: 'open', entry: identityOf(call), ask })
   }
 
   /**
-   * Steps that follow from a failure are told before they are executed: the first that is called after it, and others
-   * until something else is given. An attempt that is lost amid one has got past that failure: with another outcome the
-   * next one would take another way than the one whose effect may be there.
+   * Steps that may follow from a failure are told before they are executed. An attempt that is lost amid one has got
+   * past that failure: with another outcome the next one would take another way than the one whose effect may be there.
+   * Nobody knows which step it is, as a handler may wait first while other branches go on.
    */
   #openBehindFailure(call: Call): boolean {
-    if (this.#behindFailure === undefined) return false
-    this.#noteCallBehindFailure()
+    if (this.#behindFailure === 0) return false
     this.#needs.outbox.send({ op: 'open', entry: identityOf(call), ask: { for: 'step' } })
     return true
-  }
-
-  #noteCallBehindFailure(): void {
-    if (this.#behindFailure) this.#behindFailure = 'something'
   }
 
   /** A step in whose function something is called gets its entry before that. */

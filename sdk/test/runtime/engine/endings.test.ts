@@ -65,7 +65,7 @@ test('an attempt that is lost when it has begun to handle a failure is not charg
   assert.ok(moments > 5)
 })
 
-test('the first step behind a failure is known before it is executed, and the next ones at their ends', async () => {
+test('steps behind a failure are known before they are executed', async () => {
   const shop = aShop({ charge: 1 })
   const world = soonest()
   const isReleasing = () => shop.done.includes('release')
@@ -120,6 +120,41 @@ test('each step that follows from a failure is known by itself, whatever else is
   assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'declined' })
   assert.deepEqual(shop.done, ['no charge', 'other', 'release', 'release'])
 })
+
+for (const pause of ['raw', 'sleep'] as const)
+  test(`so is one that is called after a while, beside others that go on: ${pause}`, async () => {
+    const shop = aShop({ charge: 1 })
+    const body: Body = async ({ step, sleep }, { raw }) => {
+      const { attempt } = world
+      const others = async () => {
+        await step('pick', async () => {
+          if (attempt === 1) await raw(8)
+        })
+        await shop.doing(step)('pack')
+        await raw(60_000)
+      }
+      void others()
+      if (attempt === 2) await raw(50)
+      try {
+        return await shop.doing(step)('charge')
+      } catch {
+        await (pause === 'raw' ? raw(40) : sleep(40))
+        await step('release', async () => {
+          shop.act('release')()
+          await raw(5)
+        })
+        return 'declined'
+      }
+    }
+    const world = soonest()
+    assert.equal((await lostOnce(world, () => shop.done.includes('release'), body)).how, 'crashed')
+    world.attempt = 2
+    const hasTakenOver = () => [...world.records.values()].some((each) => each.name === 'pack' && each.attempt === 2)
+    assert.equal((await lostOnce(world, hasTakenOver, body)).how, 'crashed')
+    world.attempt = 3
+    assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'declined' })
+    assert.deepEqual(shop.done, ['no charge', 'pack', 'release', 'release'])
+  })
 
 test('a failure behind which nothing was called is tried again', async () => {
   const shop = aShop({ charge: 1 })

@@ -19,8 +19,22 @@ export async function refuseUnfit(sql: Sql, log: Log): Promise<void> {
     select current_database() as database, current_setting('server_encoding') as encoding,
            to_regclass('windlass_migrations') is null as is_new,
            case
-             when current_schema() is null
-               then format('grant usage, create on schema public to %I', current_user)
+             when current_schema() is null then (
+               select format(
+                 case
+                   when n.oid is null then 'create schema %1$I authorization %2$I'
+                   else 'grant usage, create on schema %1$I to %2$I'
+                 end,
+                 s.name, current_user
+               )
+               from (
+                 select replace(trim(both ' "' from part), '$user', current_user) as name, nth
+                 from unnest(string_to_array(current_setting('search_path'), ',')) with ordinality u (part, nth)
+               ) s
+               left join pg_namespace n on n.nspname = s.name
+               order by n.oid is null, s.nth
+               limit 1
+             )
              when not has_schema_privilege(current_schema(), 'create')
                then format('grant create on schema %I to %I', current_schema(), current_user)
              when to_regclass('graphile_worker.migrations') is null

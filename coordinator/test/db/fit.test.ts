@@ -80,6 +80,17 @@ test('a role that lacks a right is told what its owner has to say, until it has 
   assert.ok((await migrate(database, { log })).applied.length > 0)
 })
 
+test('a schema that only the search_path knows is to be made', async (t) => {
+  const { url, name, ownerDb } = await anEmpty(t, { connections: -1 })
+  await ownerDb.unsafe(`alter role ${name} set search_path = "Wind lass"`)
+  const database = openDatabase({ url, log })
+  t.after(() => database.close())
+  const said = `create schema "Wind lass" authorization ${name}`
+  await assert.rejects(refuseUnfit(database.db, log), ({ message }: Error) => message.endsWith(`: \`${said};\``))
+  await ownerDb.unsafe(said)
+  await assert.rejects(refuseUnfit(database.db, log), /: `grant create on database/)
+})
+
 test('the jobs need no right to a schema that they have', async (t) => {
   const { db: own, ownerDb, name } = await anEmpty(t, { connections: -1 })
   await ownerDb.unsafe(`grant usage, create on schema public to ${name}`)

@@ -5,6 +5,7 @@ import type {
   FrameName,
   IdleReport,
   JournalMessage,
+  LogData,
   ProgramMessage,
   ResendMessage,
   StartMessage,
@@ -17,7 +18,7 @@ import { onAgentGone, sendFrame } from './frames.ts'
 import { loadEngine, openEngine } from './journal.ts'
 import { loadRun, provideSdk } from './load.ts'
 import { holdOn, nextMessage, watchMessages } from './messages.ts'
-import { outcomeText, ofThrown, ofValue, type Outcome } from './outcome.ts'
+import { lossOf, outcomeText, ofThrown, ofValue, type Outcome } from './outcome.ts'
 import { openSession, type Session } from './session.ts'
 import { rejoin } from './rejoin.ts'
 import { mapStacks } from './stacks.ts'
@@ -164,7 +165,11 @@ async function execute(own: Session): Promise<Outcome> {
     own.site = mapStacks(start.bundleFile, __dirname)
     if (start.replay) journalOf(own)
     const run = await loadRun(start.bundleFile)
-    return ofValue(await run(JSON.parse(start.inputText), context), start.outputBytes)
+    const value = await run(JSON.parse(start.inputText), context)
+    const outcome = ofValue(value, start.outputBytes)
+    const loss = 'returned' in outcome ? lossOf(value, outcome) : undefined
+    if (loss !== undefined) sendFrame('log', JSON.stringify({ text: loss, level: 'warn' } satisfies LogData))
+    return outcome
   } catch (error) {
     return ofThrown(error)
   }

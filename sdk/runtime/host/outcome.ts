@@ -7,6 +7,8 @@ export type Outcome = { returned: string } | { threw: ThrownError }
 const TEXT_CHARACTERS = 10_000
 const STACK_CHARACTERS = 20_000
 const DETAIL_BYTES = 64 * 1024
+/** Values that are looked at for one of which JSON keeps nothing: some milliseconds. */
+const MOST_LOOKS = 10_000
 // Errors of waits say which run or question they speak of. What others put into a field of this name is theirs to tell.
 const OURS = new Set<unknown>(['RUN_FAILED', 'RUN_CANCELLED', 'INPUT_TIMED_OUT', 'CALL_REFUSED'])
 
@@ -28,6 +30,46 @@ export function ofValue(value: unknown, outputBytes: number): Outcome {
   if (text === undefined) return invalid({ path: '', what: `a ${typeof value}` })
   const bytes = Buffer.byteLength(text)
   return bytes > outputBytes ? tooLarge(bytes, outputBytes) : { returned: text }
+}
+
+/** What is lost of a value that was returned, in words. Undefined: nothing that this finds. */
+export function lossOf(value: unknown, { returned }: { returned: string }): string | undefined {
+  if (!returned.includes('{}')) return undefined
+  let found: Culprit | null = null
+  try {
+    found = emptied(value, '', { looks: MOST_LOOKS })
+  } catch {
+    // A getter of the program, which JSON has not asked.
+  }
+  if (!found) return undefined
+  const where = found.path === '' ? '' : `, at \`${found.path}\`,`
+  return `run() returned${where} ${found.what}, of which JSON keeps nothing but {}. Return an array or a plain object.`
+}
+
+/** The first that has no fields of its own, and is no plain object: a Map, a Set, an Error, a promise, a generator. */
+function emptied(value: unknown, path: string, left: { looks: number }): Culprit | null {
+  if (typeof value !== 'object' || value === null || left.looks-- <= 0) return null
+  if (typeof Reflect.get(value, 'toJSON') === 'function') return null
+  const entries = Object.entries(value)
+  if (entries.length === 0 && !isPlain(value)) return { path, what: nameOf(value) }
+  for (const [key, inner] of entries) {
+    const found = emptied(inner, step(path, key, Array.isArray(value)), left)
+    if (found) return found
+  }
+  return null
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // That of another realm has no prototype either.
+  const isObject = prototype === null || Object.getPrototypeOf(prototype) === null
+  const isEmpty = Reflect.get(value, 'size') === 0
+  return Array.isArray(value) || isEmpty || (isObject && typeof Reflect.get(value, 'next') !== 'function')
+}
+
+function nameOf(value: object): string {
+  const name: unknown = (Reflect.get(value, 'constructor') as { name?: unknown } | undefined)?.name
+  return typeof name === 'string' && name !== '' ? `a value of the class ${clip(name, 100)}` : 'an iterator'
 }
 
 interface Culprit {

@@ -110,8 +110,10 @@ test('a program that waits for a file system of its own ends with its agent', { 
     env: { PATH: '/usr/bin:/bin' },
     stdio: ['pipe', 'ignore', 'ignore'],
   })
+  // It may be gone before the program is seen to be.
+  const reaped = once(reaper, 'exit')
   reaper.stdin.end()
   assert.deepEqual(await ended, [null, 'SIGKILL'])
   assert.equal(wasGuarded(), false)
-  await once(reaper, 'exit')
+  await reaped
 })

@@ -81,7 +81,7 @@ interface FinishNeeds {
  * they do not. What was cut off is reported as lost, so that it begins anew elsewhere.
  */
 export async function finishRuns(deps: FinishNeeds, urgency: Urgency): Promise<void> {
-  // Behind it programs have their grace.
+  // Programs have their grace behind it.
   const patienceMs = Math.min(deps.inForce().stopMs, Math.max(0, urgency.mostMs() - HURRIED_GRACE_MS))
   deps.intake.leave()
   deps.leaving.begin(patienceMs)

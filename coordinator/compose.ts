@@ -236,7 +236,7 @@ function listenerOf({
       else if (topic === 'pool') dispatchers.pokeAll()
       else if (topic === 'runner') tellEverybody()
     },
-    // Whoever asks the database nothing meanwhile would not notice, and decide before the others have written.
+    // A coordinator that asks the database nothing in an outage notices it by this connection alone.
     lost: () => backlog.lost(),
   }
 }

@@ -14,7 +14,7 @@ import { aProgram } from '../_kit/bundle.ts'
 import { endingOf, type FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
-/** Of which these counts of characters are not taken yet, look by look, two each second. */
+/** The names of what an agent logs that has so many characters to tell yet, look by look, two looks a second. */
 async function reportOf(unacknowledged: readonly number[], isReady = (_look: number) => true) {
   const { lines, log } = aLog()
   const settings = { current: { heartbeatMs: 50, fenceMs: 86_400_000, cancelGraceMs: 0, pollMs: 0 } }

@@ -61,7 +61,7 @@ function emptied(value: unknown, path: string, left: { looks: number }): Culprit
 
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
-  // That of another realm has no prototype either.
+  // `Object.prototype` of another realm has no prototype either.
   const isObject = prototype === null || Object.getPrototypeOf(prototype) === null
   const isEmpty = Reflect.get(value, 'size') === 0
   return Array.isArray(value) || isEmpty || (isObject && typeof Reflect.get(value, 'next') !== 'function')

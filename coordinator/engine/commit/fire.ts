@@ -35,7 +35,7 @@ type FireDeps = CancelDeps & { log: Log; signal?: AbortSignal | undefined } & Be
 
 /**
  * Does what is due by now, the most overdue first, or until the signal fires; what may take long is done behind it.
- * Answers in how many milliseconds to look again; null: nothing is to come.
+ * Answers in how many milliseconds to look again; null: nothing is due soon.
  */
 export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<number | null> {
   for (;;) {

@@ -40,6 +40,22 @@ const SLACK = '30 seconds'
 export const fromFloor = (db: Db, floor: number) =>
   db`due_at >= least(to_timestamp(${floor}::float8 / 1000), now() - ${SLACK}::text::interval)`
 
+/** Looks for what is due come more often, see `createTimers`. */
+const AHEAD = '5 seconds'
+
+/**
+ * Condition on the timers that may be due before the next look. Whoever looks further ahead passes over what was set
+ * for some day and has gone since: each run may bring a time limit of hours.
+ */
+export const dueSoon = (db: Db) => db`due_at <= now() + ${AHEAD}::text::interval`
+
+/**
+ * Condition for a look for orgs: where looks begin at a floor, those of which something is due soon. Else there is
+ * nothing to pass over, and before PostgreSQL 18 all that waits would be.
+ */
+export const soonFrom = (db: Db, floor: number) =>
+  db`due_at <= case when ${floor}::float8 > '-Infinity' then now() + ${AHEAD}::text::interval else 'infinity' end`
+
 /**
  * When the first timer is due, or could be that is set by now. Looks at all that were due, org by org: before
  * PostgreSQL 18 the index would be read from end to end otherwise, with all that is due some day.

@@ -5,7 +5,7 @@ import type { Fragment } from '../../db/newest.ts'
 import { shareOf } from '../../db/share.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { Due } from '../rules/journal.ts'
-import { fromFloor } from './floors.ts'
+import { dueSoon, fromFloor, soonFrom } from './floors.ts'
 
 /** sleep, input: completes entry `n` · enqueue: enters the queue · queue-timeout, wall-timeout: ends the run. */
 export type TimerKind = 'sleep' | 'input' | 'enqueue' | 'queue-timeout' | 'wall-timeout'
@@ -74,8 +74,8 @@ const NOTHING: PassedOver = { endsOf: [], endsOfRuns: [], questionsOf: [], wakes
 const READ_OF_ORG = 10_000
 
 /**
- * What is due by now: of each org in turn one, its most overdue first; and after those what is due next. What is passed
- * over takes no room in it, and hides nothing that is due later.
+ * What is due by now: of each org in turn one, its most overdue first; and after those what is due next, if that is
+ * soon. What is passed over takes no room in it, and hides nothing that is due later.
  * Not locked: whoever acts on it takes it away under the lock of its run. Begins at `floor`, see `TimerFloor`.
  */
 export function upcoming(
@@ -87,11 +87,12 @@ export function upcoming(
   const { endsOf, endsOfRuns, questionsOf, wakesOf, runs, runsOf } = passed
   const bounded = [...endsOf, ...questionsOf, ...wakesOf, ...runsOf]
   const isAbove = fromFloor(db, floor)
+  const isNear = db`${isAbove} and ${soonFrom(db, floor)}`
   return db<Upcoming[]>`
     with recursive orgs as (
-      (select org_id from timers where ${isAbove} order by org_id limit 1)
+      (select org_id from timers where ${isNear} order by org_id limit 1)
       union all
-      select (select org_id from timers where org_id > o.org_id and ${isAbove} order by org_id limit 1)
+      select (select org_id from timers where org_id > o.org_id and ${isNear} order by org_id limit 1)
       from orgs o
       where o.org_id is not null
     ),
@@ -127,7 +128,13 @@ export function upcoming(
         limit (select each from share)
       ) due
       union all
-      (select *, null from timers where org_id = o.org_id and due_at > now() order by due_at limit 1)
+      (
+        select *, null
+        from timers
+        where org_id = o.org_id and due_at > now() and ${dueSoon(db)}
+        order by due_at
+        limit 1
+      )
     ) next
     where o.org_id is not null
     order by next.turn, next.due_at, next.run_id, next.n

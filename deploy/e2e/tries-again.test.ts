@@ -35,16 +35,15 @@ for (const ends of ['dies', 'throws'] as const) {
   })
 }
 
-const DONE_OUTSIDE = { amid: 'release\nrelease\ntell\narchive\n', behind: 'release\ntell\narchive\n' }
-
-for (const dies of ['amid', 'behind'] as const) {
-  test(`an order that is declined stays so, though the process dies ${dies} what follows from that`, async () => {
+for (const ends of ['dies amid', 'dies behind', 'throws behind'] as const) {
+  test(`an order that is declined stays so, though its first attempt ${ends} what follows from that`, async () => {
     const { client, home } = current()
-    const ledger = join(home, `declined-${dies}`)
-    const run = await trigger(client, 'declines', { ledger, dies })
+    const ledger = join(home, `declined-${ends}`)
+    const run = await trigger(client, 'declines', { ledger, ends })
     const end = await ended(client, run)
     assert.deepEqual([end.status, end.attempt], ['completed', 2], end.error?.message)
     assert.equal(await outputOf(client, run), 'declined')
-    assert.equal(readFileSync(ledger, 'utf8'), DONE_OUTSIDE[dies])
+    const released = ends === 'dies amid' ? 'release\nrelease\n' : 'release\n'
+    assert.equal(readFileSync(ledger, 'utf8'), `${released}tell\narchive\n`)
   })
 }

@@ -1,11 +1,28 @@
 import type { Mismatch } from '../wire/journal.ts'
 
+/**
+ * The failures of calls that an error leads to, by itself or by its `cause` or `errors`: the numbers of the entries of
+ * those that the attempt was given first and last.
+ */
+export interface LedBy {
+  first: number
+  last: number
+}
+
 /** How a program ended, as its agent reports it. An ending is a value, because every ending is reported. */
 export type Ending =
   | { how: 'returned'; outputText: string }
   | {
       how: 'threw'
-      error: { name: string; message: string; stack?: string; code?: string; detail?: Record<string, unknown> }
+      error: {
+        name: string
+        message: string
+        stack?: string
+        code?: string
+        detail?: Record<string, unknown>
+        /** Left out: it leads to none, or the agent is of a version before. */
+        ledBy?: LedBy
+      }
     }
   | { how: 'exited'; exitCode: number }
   /** `reason`: where the agent knows why, as when there was too little memory. */

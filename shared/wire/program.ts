@@ -1,3 +1,4 @@
+import type { LedBy } from '../model/ending.ts'
 import type { RunTrigger } from '../model/run.ts'
 import type { Completion, JournalRecord, SuspendKind } from './journal.ts'
 
@@ -170,6 +171,7 @@ export interface ThrownError {
   stack?: string
   code?: string
   detail?: Record<string, unknown>
+  ledBy?: LedBy
 }
 
 /** Sent between two runs of a process that stays. Anything left over retires the process. */

@@ -53,12 +53,13 @@ export function logIn(frame: Frame, limitBytes: number): Partial<LogData> {
 }
 
 export function thrownIn(frame: Frame): ThrownError {
-  const { name, message, stack, code, detail }: Partial<ThrownError> = parsePayload(frame)
+  const { name, message, stack, code, detail, ledBy }: Partial<ThrownError> = parsePayload(frame)
   const error: ThrownError = { name: textOr(name, 'Error'), message: textOr(message, 'The program failed.') }
   if (typeof stack === 'string') error.stack = stack.slice(0, TEXT_CHARACTERS)
   if (typeof code === 'string') error.code = code.slice(0, TEXT_CHARACTERS)
   const isSmall = frame.payload.length <= DETAIL_BYTES && nestsWithin(detail, MOST_LEVELS)
   if (typeof detail === 'object' && detail !== null) error.detail = isSmall ? detail : { truncated: true }
+  if (Number.isSafeInteger(ledBy?.first) && Number.isSafeInteger(ledBy?.last)) error.ledBy = ledBy
   return error
 }
 

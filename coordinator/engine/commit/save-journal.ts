@@ -3,7 +3,7 @@ import type { Tx } from '../../db/client.ts'
 import { askQuestions, closeQuestions, type NewInput } from './questions.ts'
 import { dropWaits, type NewTimer, setTimers } from './set-timers.ts'
 import { isChanged } from '../rules/journal.ts'
-import { takeBackFailure } from '../store/failures.ts'
+import { carryFailures, takeBackFailure } from '../store/failures.ts'
 import * as store from '../store/journal.ts'
 
 interface Written extends store.Changed {
@@ -30,7 +30,7 @@ export function writeJournals(tx: Tx, runs: readonly Written[]): PromiseLike<unk
   const drifted = some(({ journal: own }) => own.drifted.length > 0)
   if (drifted.length > 0) writes.push(store.drift(tx, drifted))
   const thrown = some(({ journal: own }) => own.thrown !== null)
-  if (thrown.length > 0) writes.push(takeBackFailure(tx, thrown))
+  if (thrown.length > 0) writes.push(carryFailures(tx, thrown), takeBackFailure(tx, thrown))
   const forgetful = some(({ journal: own }) => own.forgotten !== null)
   const ids = forgetful.map((run) => run.id)
   if (ids.length > 0) writes.push(store.forget(tx, forgetful), closeQuestions(tx, ids), dropWaits(tx, ids))

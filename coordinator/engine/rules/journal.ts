@@ -47,8 +47,8 @@ export interface JournalChanges {
   delivered: { delivery: Delivery; attempt: number }[]
   /** By others than the program. */
   completed: Completion[]
-  /** This attempt threw, and there is to be another. */
-  thrown: { attempt: number } | null
+  /** This attempt threw, and there is to be another. `first`, `last`: see `LedBy`; null: nobody knows why it did. */
+  thrown: { attempt: number; first: number | null; last: number | null } | null
   /** The next attempt takes nothing over: entries behind this one are forgotten. Null: none are. */
   forgotten: { after: number } | null
 }

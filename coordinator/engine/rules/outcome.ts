@@ -36,7 +36,7 @@ export function settle(run: Moving, ending: Ending, at: number, settling: Settli
     case 'returned':
       return settleReturned(run, at, output, config)
     case 'threw':
-      return settleThrown(run, threwError(ending.error), at, version)
+      return settleThrown(run, ending.error, at, version)
     case 'exited':
       goOn(run, at)
       return fail(run, at, exitedError(ending.exitCode))
@@ -133,14 +133,26 @@ export function refuseCommand(run: Moving, at: number, what: string): void {
   if (run.status !== 'cancelling') fail(run, at, { code, message: `${RUN_ERRORS[code]} ${worded(what)}` })
 }
 
+type Thrown = Extract<Ending, { how: 'threw' }>['error']
+
+const MOST_ENTRIES = 2 ** 31
+
+/** Said by the program itself. */
+function ledBy({ ledBy }: Thrown) {
+  const { first, last } = ledBy ?? { first: 0, last: 0 }
+  const areNumbers = [first, last].every((n) => Number.isInteger(n) && n > 0 && n < MOST_ENTRIES)
+  return areNumbers ? { first, last } : { first: null, last: null }
+}
+
 /** Another try, where the descriptor asks for it: its journal keeps what succeeded. */
-function settleThrown(run: Moving, error: RunError, at: number, version: Version): void {
+function settleThrown(run: Moving, thrown: Thrown, at: number, version: Version): void {
+  const error = threwError(thrown)
   const { max, factor, delayMs, maxDelayMs } = version.descriptor.retries.error
   goOn(run, at)
   if (run.thrown >= max) return fail(run, at, error)
   const waitMs = Math.round(Math.min(maxDelayMs, delayMs * factor ** run.thrown))
   run.thrown++
-  run.journal.thrown = { attempt: run.attempt }
+  run.journal.thrown = { attempt: run.attempt, ...ledBy(thrown) }
   const { code, message } = error
   again(run, at, version, { reason: 'it threw', error: { code, message }, delayMs: waitMs })
 }

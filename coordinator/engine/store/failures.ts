@@ -2,8 +2,44 @@ import type { Tx } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 import { type Changed, flat } from './journal.ts'
 
+/** More than an attempt makes. */
+const MOST_CALLS = 2 ** 31 - 1
+
 /**
- * These attempts threw. Where the last that one was given is the failure of a step, it is likely to be why: the next
+ * These attempts threw, and it is known for which failures. Those that the program was given before the first of these,
+ * and then called anything, it had got past: the next attempt is given them again, as after a loss. They are written
+ * as if it had taken them over already. Not inside of steps: these may have failed for it. And what attempts before had
+ * called behind a reason does not hold it back, unless that was the same call again.
+ */
+export function carryFailures(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = thrownOf(runs).filter(({ first }) => first !== null)
+  return tx`
+    with reason as materialized (
+      select m.*, j.delivered, j.after
+      from ${unnest(tx, 'm', rows, { runId: 'text', attempt: 'int', first: 'int', last: 'int' })}
+      join journal j on j.run_id = m.run_id and j.n = m.first and j.attempt = m.attempt
+      where j.state = 'failed' and j.delivered is not null
+    )
+    update journal j
+    set former = case
+          when j.delivered < r.delivered then array[j.attempt, j.delivered, j.after]
+          when j.former is not null then array[j.former[1], j.former[2], ${MOST_CALLS}::int]
+        end,
+        after = case when j.delivered < r.delivered then 0 else j.after end,
+        delivered = case when j.delivered < r.delivered then null else j.delivered end
+    from reason r
+    where j.run_id = r.run_id and j.attempt = r.attempt and j.state = 'failed'
+      and case
+        when j.delivered < r.delivered then j.parent = '' and (j.after < r.after or j.former is not null)
+        else j.n in (r.first, r.last)
+      end`
+}
+
+const thrownOf = (runs: readonly Changed[]) => flat(runs, ({ journal: { thrown } }) => (thrown ? [thrown] : []))
+
+/**
+ * These attempts threw. Where the last that one was given is the failure of a step, it is likely to be why, unless that
+ * is known to be another: the next
  * attempt is to try it again, whatever was called after it, as if it had not been given. That it was is told by
  * `after`, which stays. Not so where an attempt before had got further: what it has bought would be bought again; but
  * what lies behind a failure that was taken back then is no way that it has got. Of the attempt that was given it last
@@ -11,11 +47,11 @@ import { type Changed, flat } from './journal.ts'
  * or a question: what was called after it has the same arguments, and would be called twice.
  */
 export function takeBackFailure(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
-  const rows = flat(runs, ({ journal: { thrown } }) => (thrown ? [thrown] : []))
+  const rows = thrownOf(runs)
   return tx`
     with given as materialized (
       select m.run_id, m.attempt, last.*
-      from ${unnest(tx, 'm', rows, { runId: 'text', attempt: 'int' })}
+      from ${unnest(tx, 'm', rows, { runId: 'text', attempt: 'int', last: 'int' })}
       cross join lateral (
         select n, state, kind, parent, name, hash, occurrence, former
         from journal l
@@ -23,6 +59,7 @@ export function takeBackFailure(tx: Tx, runs: readonly Changed[]): PromiseLike<u
         order by delivered desc
         limit 1
       ) last
+      where m.last is null or m.last = last.n
     ),
     -- Once for each attempt: a journal may have thousands of equal steps.
     back as materialized (

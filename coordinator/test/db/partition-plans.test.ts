@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { firstIdAt, type RunId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import { makePartitions } from '../../db/partitions.ts'
-import { takeBackFailure } from '../../engine/store/failures.ts'
+import { carryFailures, takeBackFailure } from '../../engine/store/failures.ts'
 import * as journal from '../../engine/store/journal.ts'
 import * as orphans from '../../engine/store/orphans.ts'
 import { enterAsResume } from '../../engine/store/runs.ts'
@@ -123,7 +123,8 @@ function actsFor(ids: readonly RunId[]): Record<string, () => PromiseLike<unknow
     unowned: () => orphans.unowned(db, { ids }),
     'stray timers': inTx((tx) => orphans.strayTimers(tx, ids)),
     'stray questions': () => orphans.strays(db, 'stray_question', { ids }),
-    'take back a failure': inTx((tx) => takeBackFailure(tx, changed({ thrown: { attempt: 1 } }))),
+    'take back a failure': inTx((tx) => takeBackFailure(tx, changed({ thrown: { attempt: 1, last: null } }))),
+    'carry failures': inTx((tx) => carryFailures(tx, changed({ thrown: { attempt: 1, first: 1, last: 1 } }))),
     close: inTx((tx) => Promise.all(journal.close(tx, ids))),
     forget: inTx((tx) => journal.forget(tx, changed({ forgotten: { after: 0 } }))),
   }

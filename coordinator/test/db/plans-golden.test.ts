@@ -6,7 +6,7 @@ import { newId } from '@windlass/shared/ids.ts'
 import { type Database, type Db, openDatabase, type Tx } from '../../db/client.ts'
 import * as events from '../../events/store.ts'
 import * as inputs from '../../engine/store/questions.ts'
-import { takeBackFailure } from '../../engine/store/failures.ts'
+import { carryFailures, takeBackFailure } from '../../engine/store/failures.ts'
 import * as journal from '../../engine/store/journal.ts'
 import { accept, overdue, recheck, unlocked } from '../../engine/store/placements.ts'
 import { pulse } from '../../engine/store/pulse.ts'
@@ -86,6 +86,7 @@ const ACTS: Readonly<Record<string, Act>> = {
     journal.insert(tx, []),
     journal.deliver(tx, []),
     journal.complete(tx, []),
+    carryFailures(tx, []),
     takeBackFailure(tx, []),
     ...journal.close(tx, [runId]),
   ]),

@@ -35,11 +35,16 @@ export function identityOf({ n, position, parent, kind, name, hash, occurrence, 
   return { n, position, parent, kind, name, hash, occurrence, args, site }
 }
 
-/** Gives the program its result. */
-export function settle(call: Call, { state, result }: Pick<Completion, 'state' | 'result'>): void {
+/** Gives the program its result. Answers the error, where it has failed. */
+export function settle(call: Call, { state, result }: Pick<Completion, 'state' | 'result'>): Error | undefined {
   call.within?.unsettled.delete(call)
-  if (state === 'done') call.resolve(valueOf(call.kind, result))
-  else call.reject(failureOf(call, result))
+  if (state === 'done') {
+    call.resolve(valueOf(call.kind, result))
+    return undefined
+  }
+  const error = failureOf(call, result)
+  call.reject(error)
+  return error
 }
 
 function valueOf(kind: EntryKind, result: string): unknown {

@@ -1,8 +1,10 @@
+import type { LedBy } from '@windlass/shared/model/ending.ts'
 import type { Completion, JournalRecord, Mismatch } from '@windlass/shared/wire/journal.ts'
 import type { WaitCall } from '../waits.ts'
 import { whenAnswered } from './answers.ts'
 import type { Call } from './call.ts'
 import { Entries } from './entries.ts'
+import { createGivenFailures } from './given-failures.ts'
 import { createHandover } from './handover.ts'
 import { createHolds } from './holds.ts'
 import { argumentsOf, cleanName, createCounter, NO_ARGUMENTS, type Arguments } from './identity.ts'
@@ -30,6 +32,7 @@ class JournalEngine implements Engine {
   readonly #occurrenceOf = createCounter()
   readonly #inbox = new Inbox()
   readonly #handover = createHandover()
+  readonly #failures = createGivenFailures()
   readonly #leftBehind = createLeftBehind((text) => this.#port.warn(text))
   readonly #replay: Replay
   readonly #entries: Entries
@@ -213,7 +216,8 @@ class JournalEngine implements Engine {
   #give(completion: Completion): void {
     this.#inbox.given(completion.n)
     this.#hasFailure ||= completion.state === 'failed'
-    this.#entries.settle(completion)
+    const error = this.#entries.settle(completion)
+    if (error) this.#failures.add(error, completion.n)
   }
 
   // The program stands still.
@@ -265,6 +269,10 @@ class JournalEngine implements Engine {
     for (const { call, outcome } of this.#entries.pending.values())
       if (call.kind === 'step' && outcome?.state !== 'failed') return true
     return false
+  }
+
+  ledBy(thrown: unknown): LedBy | undefined {
+    return this.#failures.behind(thrown)
   }
 
   stop(reason: Error): void {

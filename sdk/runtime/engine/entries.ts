@@ -102,13 +102,13 @@ export class Entries {
     if (call.kind === 'step' && state === 'open') void this.#execute(call, true)
   }
 
-  /** Gives the program the result. */
-  settle(completion: Completion): void {
+  /** Gives the program the result. Answers the error, where it is one. */
+  settle(completion: Completion): Error | undefined {
     const found = this.#pending.get(completion.n)
     this.#pending.delete(completion.n)
     if (completion.state === 'failed') this.#behindFailure = BEHIND_FAILURE
     else if (this.#behindFailure > 0) this.#behindFailure -= 1
-    if (found) settle(found.call, completion)
+    return found && settle(found.call, completion)
   }
 
   /** The run is to end: waits reject, and steps are executed without an entry. */
@@ -193,7 +193,7 @@ export class Entries {
     const outcome = await executeStep(this.#needs.scopes, scope, call.work.act)
     if (this.#needs.isOver()) return
     const found = this.#pending.get(call.n)
-    if (!found) return settle(call, outcome)
+    if (!found) return void settle(call, outcome)
     if (outcome.state === 'failed' && this.#needs.hasFailed(call, outcome.result)) return
     found.outcome = outcome
     // One that has failed is tried again, or somebody has dealt with it.

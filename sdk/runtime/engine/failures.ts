@@ -12,10 +12,13 @@ interface Failures {
  * Lost: the failure was not why. Where the program has called anything after it was given it, the next attempt is given
  * it too: it takes the same way, and each of its calls finds what the same one had come to.
  *
- * Thrown: the failure may be why, so it is tried again, whatever was called after it to tidy up, and whatever attempts
- * that were lost before had made of it. Not where the same call was made after it, as equal calls are counted: a later
- * one would get what another had come to. Nor where an attempt before had got further, with what this one has not asked
- * for.
+ * Thrown, and it is known for which failures: what the program had got past before the first of these has been written
+ * as taken over by the coordinator, and is given again.
+ *
+ * Thrown, else: the failure may be why, so it is tried again, whatever was called after it to tidy up, and whatever
+ * attempts that were lost before had made of it. Not where the same call was made after it, as equal calls are counted:
+ * a later one would get what another had come to. Nor where an attempt before had got further, with what this one has
+ * not asked for.
  *
  * The failure of a step that a program was given last before it threw is tried again in any case: the coordinator takes
  * back that it was given. With another outcome the same calls that had followed may be for something else, so these are

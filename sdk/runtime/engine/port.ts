@@ -1,3 +1,4 @@
+import type { LedBy } from '@windlass/shared/model/ending.ts'
 import type { Completion, JournalOp, JournalRecord, Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { Waits } from '../waits.ts'
 
@@ -53,6 +54,8 @@ export interface Engine extends Waits {
   handOver(mayKnow: () => boolean): void
   /** A step is under way, or what it has come to is not committed yet. */
   isExecuting(): boolean
+  /** The failures that the program was given to which what it has thrown leads. Undefined: to none. */
+  ledBy(thrown: unknown): LedBy | undefined
   /** The run is to end: whatever is waited for rejects with this, now and from now on. */
   stop(reason: Error): void
   /** Nothing of the program is in flight. False: it waits for nothing that could come, and can never go on. */

@@ -171,7 +171,7 @@ async function execute(own: Session): Promise<Outcome> {
     if (loss !== undefined) sendFrame('log', JSON.stringify({ text: loss, level: 'warn' } satisfies LogData))
     return outcome
   } catch (error) {
-    return ofThrown(error)
+    return ofThrown(error, own.engine)
   }
 }
 
@@ -225,7 +225,7 @@ function unlessHandled(event: 'uncaughtException' | 'unhandledRejection', error:
   // Between two runs there is nobody to tell; a process in such a state serves no other run.
   if (!session) process.reallyExit(1)
   if (callers.isFromOther(session)) stray('an error')
-  else finish(session, ofThrown(error))
+  else finish(session, ofThrown(error, session.engine))
 }
 
 /** A program that waits with us has not come to its end: libraries that clean up then would end the process. */

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import type { ThrownError } from '@windlass/shared/wire/program.ts'
 import { clip } from '../clip.ts'
+import type { Engine } from '../engine/port.ts'
 
 export type Outcome = { returned: string } | { threw: ThrownError }
 
@@ -112,9 +113,10 @@ function step(path: string, key: string, inArray: boolean): string {
 }
 
 /** Anything can be thrown. Reading an error runs the program's own getters, which may throw in turn. */
-export function ofThrown(thrown: unknown): Outcome {
+export function ofThrown(thrown: unknown, engine: Pick<Engine, 'ledBy'> | undefined): Outcome {
   try {
-    return { threw: describe(thrown) }
+    const ledBy = engine?.ledBy(thrown)
+    return { threw: { ...describe(thrown), ...(ledBy && { ledBy }) } }
   } catch {
     return { threw: { name: 'Error', message: 'The program threw something that cannot be read.' } }
   }

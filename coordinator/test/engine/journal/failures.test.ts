@@ -1,6 +1,7 @@
 // What the next attempt is handed of the failures of those before.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { LedBy } from '@windlass/shared/model/ending.ts'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
@@ -25,7 +26,8 @@ const retries = { crash: 10, error: { max: 10, delay: '1h' } }
 const { current, begun, next, hurry } = journalStage([{ slug: 'any', descriptor: { retries } }, { slug: 'child' }])
 
 const killed = () => end({ how: 'killed', signal: 'SIGKILL' }, 1)
-const threw = () => end({ how: 'threw', error: { name: 'Error', message: 'no' } }, 1)
+const threw = (ledBy?: LedBy) =>
+  end({ how: 'threw', error: { name: 'Error', message: 'no', ...(ledBy && { ledBy }) } }, 1)
 
 const FAILED = { state: 'failed', result: '{"name":"Error","message":"no"}' } as const
 const DONE = { state: 'done', result: '"yes"' } as const
@@ -33,6 +35,9 @@ const DONE = { state: 'done', result: '"yes"' } as const
 /** The `n`th call of a step that is called time and again. */
 const paid = (n: number, outcome: Pick<Extract<JournalOp, { op: 'close' }>, 'state' | 'result'>, occurrence = n) =>
   said({ op: 'close', entry: identity(n, 'step', { name: 'pay', hash: '', occurrence }), ...outcome })
+
+const refused = (n: number, name: string, parent = '') =>
+  said({ op: 'close', entry: identity(n, 'step', { name, parent, hash: '', occurrence: 1 }), ...FAILED })
 
 const adopted = (n: number) => said({ op: 'adopt', n, position: n })
 
@@ -179,6 +184,61 @@ test('a failure stays given where the attempt before has called anything behind 
     const fourth = await next(first.run)
     assert.deepEqual(givenOf(fourth)[0], [1, 3, 'failed', null, 1, null])
     await link.report(fourth, 1, start(), end(returned(null), 1))
+  }
+})
+
+test('what an attempt had got past before the failure that it threw is carried to the next one', async () => {
+  const { link } = current()
+  const first = await begun()
+  const inside = [refused(1, 'inner', 'outer'), delivered([1, 1, 1])]
+  const card = [refused(2, 'card'), delivered([2, 2, 2]), stepped(3, 'paid', 'invoice'), delivered([3, 3, 3])]
+  const mail = [refused(4, 'mail'), delivered([4, 4, 4]), refused(5, 'later'), delivered([5, 5, 5])]
+  await link.report(first, 2, ...inside, ...card, ...mail, threw({ first: 4, last: 4 }))
+  await hurry(first.run)
+  const second = await next(first.run)
+  assert.deepEqual(givenOf(second), [
+    [1, 1, 'failed', 1, 1, null],
+    [2, 1, 'failed', null, 0, [1, 2, 2]],
+    [3, 1, 'done', 3, 3, null],
+    [4, 1, 'failed', 4, 4, null],
+    [5, 1, 'failed', 5, 5, null],
+  ])
+  // It is given that again, and throws by it: what the first one had called behind it does not hold it back any more.
+  await link.report(second, 1, start(), said({ op: 'adopt', n: 2, position: 1 }), delivered([1, 2, 1]))
+  const tidied = said({ op: 'close', entry: identity(6, 'step', { name: 'tidy', position: 2 }), ...DONE })
+  await link.report(second, 4, tidied, delivered([2, 6, 2]), threw({ first: 2, last: 2 }))
+  await hurry(first.run)
+  const third = await next(first.run)
+  assert.deepEqual(givenOf(third)[1], [2, 2, 'failed', 1, 1, [1, 2, 2 ** 31 - 1]])
+  await link.report(third, 1, start(), end(returned(null), 1))
+})
+
+test('the failure that was given last is taken back where it is known to have led to the throw', async () => {
+  const { link } = current()
+  for (const last of [1, 2]) {
+    const first = await begun()
+    await link.report(first, 2, refused(1, 'a'), refused(2, 'b'), delivered([1, 1, 2], [2, 2, 2]))
+    await link.report(first, 5, threw({ first: 1, last }))
+    await hurry(first.run)
+    const second = await next(first.run)
+    assert.deepEqual(givenOf(second), [
+      [1, 1, 'failed', 1, 2, null],
+      [2, 1, 'failed', last === 2 ? null : 2, 2, null],
+    ])
+    await link.report(second, 1, start(), end(returned(null), 1))
+  }
+})
+
+test('what leads to a throw is said by programs: whatever it is, the run is tried again', async () => {
+  const { link } = current()
+  for (const ledBy of [null, 'one', [], {}, { first: 1 }, { first: 0, last: 2 ** 40 }, { first: 7, last: 8 }]) {
+    const first = await begun()
+    await link.report(first, 2, refused(1, 'a'), delivered([1, 1, 1]), threw(ledBy as never))
+    await hurry(first.run)
+    const second = await next(first.run)
+    const isKnown = JSON.stringify(ledBy) === '{"first":7,"last":8}'
+    assert.deepEqual(givenOf(second), [[1, 1, 'failed', isKnown ? 1 : null, 1, null]])
+    await link.report(second, 1, start(), end(returned(null), 1))
   }
 })
 

@@ -4,12 +4,12 @@ import { type RunContext, step } from 'windlass'
 interface Ask {
   /** What was done is noted there, outside of everything that Windlass keeps. */
   ledger: string
-  /** Where the first attempt dies: amid the first step of its other way, or behind all of it. */
-  dies: 'amid' | 'behind'
+  /** How the first attempt ends: amid the first step of its other way, behind all of it, or by its last step. */
+  ends: 'dies amid' | 'dies behind' | 'throws behind'
 }
 
 /** Charges an order and ships it; the provider refuses the first charge, and the order is declined. */
-export async function run({ ledger, dies }: Ask, context: RunContext) {
+export async function run({ ledger, ends }: Ask, context: RunContext) {
   const doing = (what: string) => step(what, () => act(ledger, what))
   const isFirst = context.attempt === 1
   let state: string
@@ -20,13 +20,16 @@ export async function run({ ledger, dies }: Ask, context: RunContext) {
   } catch {
     await step('release', async () => {
       act(ledger, 'release')
-      if (isFirst && dies === 'amid') await die()
+      if (isFirst && ends === 'dies amid') await die()
     })
     await doing('tell')
     state = 'declined'
   }
-  if (isFirst) await die()
-  await doing('archive')
+  if (isFirst && ends !== 'throws behind') await die()
+  await step('archive', () => {
+    if (isFirst) throw new Error('the archive is away')
+    act(ledger, 'archive')
+  })
   return state
 }
 

@@ -106,7 +106,10 @@ class SimulatedProcess implements Port {
     const unkept = (ms: number) => new Promise<void>((resolve) => void this.later(ms, false, resolve))
     this.#options.program({ engine, raw, unkept }).then(
       (value) => engine.answered().then(() => this.#finish({ how: 'returned', value }, 'run() returned')),
-      (error: unknown) => this.#finish({ how: 'threw', error }, `run() threw ${String(error)}`),
+      (error: unknown) => {
+        this.#options.world.ledBy = engine.ledBy(error)
+        this.#finish({ how: 'threw', error }, `run() threw ${String(error)}`)
+      },
     )
   }
 

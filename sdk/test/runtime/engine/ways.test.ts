@@ -22,27 +22,29 @@ type Plan =
 
 const failures = fc.constantFrom(0, 0, 1, 1, 2)
 
-function plans(more: readonly ('all' | 'settled' | 'any' | 'race')[]): fc.Arbitrary<Plan> {
+/** `goesOn`: who has handled a failure goes on, and what a step calls inside is a call alone. */
+function plans(more: readonly ('all' | 'settled' | 'any' | 'race')[], goesOn = false): fc.Arbitrary<Plan> {
   const { plan } = fc.letrec<{ plan: Plan }>((tie) => {
     const parts = fc.array(tie('plan'), { minLength: 2, maxLength: 3 })
     const handled = fc.record({
       do: fc.constant('try' as const),
       body: tie('plan'),
       handler: tie('plan'),
-      rethrows: fc.boolean(),
+      rethrows: goesOn ? fc.constant(false) : fc.boolean(),
+    })
+    const call = fc.record({
+      do: fc.constantFrom('step' as const, 'slow' as const, 'child' as const, 'input' as const),
+      failures,
     })
     return {
       plan: fc.oneof(
         { depthSize: 'small', maxDepth: 5 },
-        fc.record({
-          do: fc.constantFrom('step' as const, 'slow' as const, 'child' as const, 'input' as const),
-          failures,
-        }),
+        call,
         fc.record({ do: fc.constant('sleep' as const), ms: fc.constantFrom(20, 2_000) }),
         fc.record({ do: fc.constant('seq' as const), parts }),
         handled,
         handled,
-        fc.record({ do: fc.constant('within' as const), failures, body: tie('plan') }),
+        fc.record({ do: fc.constant('within' as const), failures, body: goesOn ? call : tie('plan') }),
         ...more.map((what) => fc.record({ do: fc.constant(what), parts })),
       ),
     }
@@ -224,6 +226,29 @@ test('an attempt that follows lost ones goes the way on which they have done som
 
 test('so it does where branches go on side by side', async (t) => {
   await fc.assert(fc.asyncProperty(plans(['settled']), dice, staysOnItsWay), {
+    numRuns: amount({ test: 150, storm: 1_000 }),
+    ...repeatable(t),
+  })
+})
+
+/** Lost at any time, and tried again whenever it throws: by a failure that nothing handles. */
+async function staysOnItsWayToItsEnd(plan: Plan, numbers: number[]): Promise<void> {
+  const trial = aTrial(plan, numbers)
+  for (let throws = 0; ;) {
+    const end = await attempted(trial)
+    assertBoughtOnce(trial)
+    if (end.how === 'returned') return assert.deepEqual(trial.diary.leftBehind(), [])
+    if (end.how === 'crashed') {
+      trial.world.attempt += 1
+      continue
+    }
+    assert.ok(end.how === 'threw' && throws++ < 50, JSON.stringify(end))
+    trial.world.threw()
+  }
+}
+
+test('so does one that follows a throw, where failures led to it that nothing had handled', async (t) => {
+  await fc.assert(fc.asyncProperty(plans(['settled'], true), dice, staysOnItsWayToItsEnd), {
     numRuns: amount({ test: 150, storm: 1_000 }),
     ...repeatable(t),
   })

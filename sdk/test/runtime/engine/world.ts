@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { LedBy } from '@windlass/shared/model/ending.ts'
 import type { Completion, JournalOp, JournalRecord } from '@windlass/shared/wire/journal.ts'
 import { callOf } from '../../../runtime/engine/identity.ts'
 
@@ -14,6 +15,8 @@ export interface World {
   completeNext(): Completion
   /** What is there of this attempt's entries, and has not been given to the program. */
   undelivered(): Completion[]
+  /** Those failures to which what the program has thrown leads. */
+  ledBy: LedBy | undefined
   /** The program has thrown, and is tried again. */
   threw(): void
   /** What a new process is handed. */
@@ -39,6 +42,7 @@ class MemoryWorld implements World {
   readonly begun = new Map<string, number>()
   attempt = 1
   now = 0
+  ledBy: LedBy | undefined
   readonly #delayOf: (record: JournalRecord) => number
   readonly #answerOf: AnswerOf
   /** Which of its kind an entry is. */
@@ -93,6 +97,7 @@ class MemoryWorld implements World {
     const records = [...this.records.values()]
     const own = records.filter(({ attempt, delivered }) => attempt === this.attempt && delivered !== null)
     const last = own.sort((a, b) => b.delivered! - a.delivered!)[0]
+    if (this.ledBy) this.#carry(own, this.ledBy)
     const takenBack = records.filter(
       ({ state, delivered, former, after }) => state === 'failed' && delivered === null && !former && after > 0,
     )
@@ -111,10 +116,24 @@ class MemoryWorld implements World {
     const isFurther = (each: JournalRecord) =>
       isBehind(each) ||
       (each.attempt === formerly && each.position > after && each.parent === last?.parent && each.state !== 'failed')
-    if (last?.kind === 'step' && last.state === 'failed' && !records.some(isFurther))
+    const isReason = !this.ledBy || this.ledBy.last === last?.n
+    if (last?.kind === 'step' && last.state === 'failed' && isReason && !records.some(isFurther))
       Object.assign(last, { delivered: null, former: null })
     this.#thrown.add(this.attempt)
     this.attempt += 1
+  }
+
+  /** What the attempt had got past before it was given why it threw. */
+  #carry(own: readonly JournalRecord[], { first, last }: LedBy): void {
+    const reason = this.#found(first)
+    for (const each of own) {
+      const { attempt, delivered, after, former, state, parent } = each
+      const isBefore = delivered! < reason.delivered! && (after < reason.after || Boolean(former))
+      if (state === 'failed' && parent === '' && isBefore)
+        Object.assign(each, { delivered: null, after: 0, former: [attempt, delivered!, after] })
+    }
+    for (const each of [this.#found(first), this.#found(last)])
+      if (each.former) each.former = [each.former[0], each.former[1], Infinity]
   }
 
   entries(): number {

@@ -14,17 +14,9 @@ export type Origin = 'derived' | 'written'
 export type Check = (value: unknown, root: string) => Invalid | null
 
 /**
- * `$async` is an extension of Ajv: such a check answers with a promise, which would pass for a value that fits, and
- * whose rejection ends the process. Asked of every function that Ajv makes of a schema or of a part of it.
- */
-function refuseAsync(code: string, env?: { $async?: boolean }): string {
-  if (env?.$async) throw new Error('`$async` is not supported: leave it out')
-  return code
-}
-
-/**
  * Refs stay calls: written out, definitions that share others grow with each use. One error is enough, and no error
- * holds what it is about.
+ * holds what it is about. `code` must stay as it is: with `code.source` or `code.process` Ajv writes the `$id` of each
+ * schema into a comment of the function that it makes, and what follows a `*` and a slash in it is executed.
  */
 const BOUNDED = {
   inlineRefs: false,
@@ -33,7 +25,6 @@ const BOUNDED = {
   validateSchema: false,
   // Each object inherits a `toString` and a `constructor`, which nobody has sent.
   ownProperties: true,
-  code: { process: refuseAsync },
 } as const
 // `strictTuples`: a tuple of ours may have elements that can be left out, and any number after its last.
 const DERIVED: Options = { ...BOUNDED, strict: true, allowUnionTypes: true, strictTuples: false }
@@ -64,5 +55,8 @@ function compileWith(options: Options, schema: JsonSchema | boolean): Check {
   ajv.opts.unevaluated = JSON.stringify(schema).includes('"unevaluated')
   addFormats.default(ajv, Object.keys(JSON_FORMATS) as JsonFormat[])
   const validate: ValidateFunction = ajv.compile(schema)
+  // An extension of Ajv: such a check answers with a promise, which would pass for a value that fits, and whose rejection
+  // ends the process. Ajv itself refuses it within a schema that is not.
+  if ('$async' in validate && validate.$async) throw new Error('`$async` is not supported: leave it out')
   return (value, root) => (validate(value) ? null : worst(validate.errors ?? [], value, root))
 }

@@ -146,3 +146,67 @@ test('a schema whose check would answer later is refused, wherever that stands',
   assert.equal(compile('written', named)({ $async: 'x' }, ''), null)
   assert.equal(compile('written', named)({ $async: true }, 'answer')?.path, 'answer.$async')
 })
+
+/** Each of the texts that a schema may have, in the place of one that is harmless. */
+function schemasOf(text: string): (JsonSchema | boolean)[] {
+  const own = { $id: text, type: 'string' }
+  return [
+    own,
+    { $ref: '#/$defs/a', $defs: { a: own } },
+    { $ref: text, $defs: { a: own } },
+    { items: { ...own, items: { $ref: text } } },
+    { properties: { [text]: own }, required: [text], patternProperties: { [text]: own } },
+    { dependentRequired: { [text]: [text] }, dependentSchemas: { [text]: own }, propertyNames: own },
+    { enum: [text, { [text]: text }], const: text, default: text, examples: [text] },
+    { $anchor: text, $ref: `#${text}` },
+    { $dynamicAnchor: text, items: { $dynamicRef: `#${text}` } },
+    { $schema: text, allOf: [{ $schema: text, $id: 'urn:a:b' }], $vocabulary: { [text]: true } },
+    { $comment: text, title: text, description: text, pattern: text, format: text },
+    { contentMediaType: text, contentEncoding: text, nullable: text, discriminator: { propertyName: text }, oneOf: [] },
+    { type: text as 'string', minimum: text as unknown as number, [text]: text },
+    { if: { $id: `${text}1`, required: [text] }, then: { const: text }, else: { enum: [text] }, not: own },
+    { unevaluatedProperties: own, unevaluatedItems: own, contains: own, prefixItems: [own] },
+  ]
+}
+
+test('no text of a schema is ever executed', () => {
+  const act = 'globalThis.executedSchemas = (globalThis.executedSchemas ?? 0) + 1'
+  const ends = [
+    '*/',
+    '*\\/',
+    '"',
+    "'",
+    '`',
+    '${',
+    '\\',
+    '\n',
+    '\r',
+    '\u2028',
+    '\u2029',
+    '-->',
+    '</script>',
+    '}',
+    '})',
+    ')',
+    ']',
+    ';',
+  ]
+  const texts = ends.flatMap((end) => [
+    `x${end}${act};/*`,
+    `x${end};${act}//`,
+    `http://x/${end}${act}`,
+    `x${end}+(${act})+${end}`,
+  ])
+  for (const text of [...texts, `x*/ }; ${act}; if (false) { /*`, `x\u2028${act}\u2028`]) {
+    for (const schema of schemasOf(text)) {
+      let check: ReturnType<typeof compile>
+      try {
+        check = compile('written', schema)
+      } catch {
+        continue
+      }
+      for (const value of [null, text, 'x', 1, [text], [[]], { [text]: text }, { [text]: 1 }]) check(value, 'answer')
+    }
+  }
+  assert.equal(Reflect.get(globalThis, 'executedSchemas'), undefined)
+})

@@ -163,8 +163,8 @@ function schemasOf(text: string): (JsonSchema | boolean)[] {
     { $schema: text, allOf: [{ $schema: text, $id: 'urn:a:b' }], $vocabulary: { [text]: true } },
     { $comment: text, title: text, description: text, pattern: text, format: text },
     { contentMediaType: text, contentEncoding: text, nullable: text, discriminator: { propertyName: text }, oneOf: [] },
-    { type: text as 'string', minimum: text as unknown as number, [text]: text },
-    { if: { $id: `${text}1`, required: [text] }, then: { const: text }, else: { enum: [text] }, not: own },
+    { type: text, minimum: text as unknown as number, [text]: text },
+    { if: { $id: `${text}1`, required: [text] }, else: { enum: [text] }, not: own },
     { unevaluatedProperties: own, unevaluatedItems: own, contains: own, prefixItems: [own] },
   ]
 }

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Log } from '@windlass/shared/log.ts'
 import type { JsonSchema } from '../workflows/json-schema.ts'
 import { turnInLine } from '../slices.ts'
+import { startConfined } from '../tools/confined.ts'
 import { createToolPool, type Held, type Outcome } from '../tools/pool.ts'
 import { createBudget } from './budget.ts'
 import { type Check, compile } from './compile.ts'
@@ -88,6 +89,15 @@ const WINDOW_MS = 60_000
  */
 const COMPILING = { ms: 1000, windowMs: WINDOW_MS }
 
+const PROCESSES = {
+  name: 'judging',
+  entry: new URL('./program.ts', import.meta.url),
+  cpuMs: VALUE_MS,
+  wallMs: CLOCK_MS,
+  heapMb: HEAP_MB,
+  dataMb: DATA_MB,
+}
+
 export interface JudgeOptions {
   log: Log
   idleMs?: number
@@ -97,12 +107,8 @@ export interface JudgeOptions {
 
 export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptions): Judge {
   const pool = createToolPool<JudgeJob, JudgeAnswer>({
-    name: 'judging',
-    entry: new URL('./program.ts', import.meta.url),
-    cpuMs: VALUE_MS,
-    wallMs: CLOCK_MS,
-    heapMb: HEAP_MB,
-    dataMb: DATA_MB,
+    ...PROCESSES,
+    start: () => startConfined({ ...PROCESSES, log }),
     most: 2,
     idleMs,
     mostWaiting: 100,

@@ -21,10 +21,12 @@ export interface ChildrenOptions<P, A> extends Bounds {
   idleMs: number
   /** One that runs already, within the same bounds, and has nothing to do. */
   first?: Child<P, A>
+  /** Starts one in another way than `startChild`. */
+  start?: () => Promise<Child<P, A>>
 }
 
 export function keepChildren<P, A>(options: ChildrenOptions<P, A>): Children<P, A> {
-  const { name, entry, idleMs } = options
+  const { name, entry, idleMs, start = () => startChild<P, A>(entry, options) } = options
   const all = new Set<Promise<Child<P, A>>>()
   /** Children that have nothing to do, with the timers that will end them. */
   const free = new Map<Child<P, A>, NodeJS.Timeout>()
@@ -75,7 +77,7 @@ export function keepChildren<P, A>(options: ChildrenOptions<P, A>): Children<P, 
       if (last) stay(last)
       if (last && !isNew) return last
       // At once, so that `endAll` knows of it.
-      return join(Promise.resolve(last?.end()).then(() => startChild(entry, options)))
+      return join(Promise.resolve(last?.end()).then(start))
     },
     giveBack,
     count: () => all.size,

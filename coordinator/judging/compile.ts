@@ -55,8 +55,8 @@ function compileWith(options: Options, schema: JsonSchema | boolean): Check {
   ajv.opts.unevaluated = JSON.stringify(schema).includes('"unevaluated')
   addFormats.default(ajv, Object.keys(JSON_FORMATS) as JsonFormat[])
   const validate: ValidateFunction = ajv.compile(schema)
-  // An extension of Ajv: such a check answers with a promise, which would pass for a value that fits, and whose rejection
-  // ends the process. Ajv itself refuses it within a schema that is not.
+  // An extension of Ajv: such a check answers with a promise, which would pass for a value that fits, and whose
+  // rejection ends the process. Within a schema that has none Ajv refuses it itself.
   if ('$async' in validate && validate.$async) throw new Error('`$async` is not supported: leave it out')
   return (value, root) => (validate(value) ? null : worst(validate.errors ?? [], value, root))
 }

@@ -59,7 +59,8 @@ export function thrownIn(frame: Frame): ThrownError {
   if (typeof code === 'string') error.code = code.slice(0, TEXT_CHARACTERS)
   const isSmall = frame.payload.length <= DETAIL_BYTES && nestsWithin(detail, MOST_LEVELS)
   if (typeof detail === 'object' && detail !== null) error.detail = isSmall ? detail : { truncated: true }
-  if (Number.isSafeInteger(ledBy?.first) && Number.isSafeInteger(ledBy?.last)) error.ledBy = ledBy
+  const { first, last } = ledBy ?? {}
+  if (typeof first === 'number' && typeof last === 'number') error.ledBy = { first, last }
   return error
 }
 

@@ -2,37 +2,31 @@ import type { Tx } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 import { type Changed, flat } from './journal.ts'
 
-/** More than an attempt makes. */
-const MOST_CALLS = 2 ** 31 - 1
-
 /**
  * These attempts threw, and it is known for which failures. Those that the program was given before the first of these,
- * and then called anything, it had got past: the next attempt is given them again, as after a loss. They are written
- * as if it had taken them over already. Not inside of steps: these may have failed for it. And what attempts before had
- * called behind a reason does not hold it back, unless that was the same call again.
+ * and behind which it has bought anything, it had got past: the next attempt is given them again, as after a loss. They
+ * are written as if it had taken them over already. Where nothing came of what was called behind one, that is tried
+ * again: a fallback that never works would be all that is ever tried. Not inside of steps: these may have failed for it.
  */
 export function carryFailures(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   const rows = thrownOf(runs).filter(({ first }) => first !== null)
   return tx`
     with reason as materialized (
-      select m.*, j.delivered, j.after
-      from ${unnest(tx, 'm', rows, { runId: 'text', attempt: 'int', first: 'int', last: 'int' })}
+      select j.run_id, j.attempt, j.delivered, j.after
+      from ${unnest(tx, 'm', rows, { runId: 'text', attempt: 'int', first: 'int' })}
       join journal j on j.run_id = m.run_id and j.n = m.first and j.attempt = m.attempt
       where j.state = 'failed' and j.delivered is not null
     )
     update journal j
-    set former = case
-          when j.delivered < r.delivered then array[j.attempt, j.delivered, j.after]
-          when j.former is not null then array[j.former[1], j.former[2], ${MOST_CALLS}::int]
-        end,
-        after = case when j.delivered < r.delivered then 0 else j.after end,
-        delivered = case when j.delivered < r.delivered then null else j.delivered end
+    set delivered = null, after = 0, former = array[j.attempt, j.delivered, j.after]
     from reason r
-    where j.run_id = r.run_id and j.attempt = r.attempt and j.state = 'failed'
-      and case
-        when j.delivered < r.delivered then j.parent = '' and (j.after < r.after or j.former is not null)
-        else j.n in (r.first, r.last)
-      end`
+    where j.run_id = r.run_id and j.attempt = r.attempt and j.state = 'failed' and j.parent = ''
+      and j.delivered < r.delivered
+      and (j.former is not null or exists (
+        select from journal l
+        where l.run_id = j.run_id and l.attempt = j.attempt and l.position > j.after and l.position <= r.after
+          and l.state in ('done', 'open') and l.kind <> 'sleep'
+      ))`
 }
 
 const thrownOf = (runs: readonly Changed[]) => flat(runs, ({ journal: { thrown } }) => (thrown ? [thrown] : []))

@@ -49,6 +49,17 @@ export const evicted = (reason = 'age'): Entry => ['end', Date.now(), { how: 'ev
 export const journalOf = (offer: Offer): JournalRecord[] =>
   offer.journal.text === null ? [] : (JSON.parse(offer.journal.text) as JournalRecord[])
 
+/** Of each entry of it, what tells whether the program is given its failure again. */
+export const failuresOf = (offer: Offer) =>
+  journalOf(offer).map(({ n, attempt, state, delivered: order, after, former }) => [
+    n,
+    attempt,
+    state,
+    order,
+    after,
+    former,
+  ])
+
 /** What the agent is told of this run next. Wakes are said more than once, so those of others are passed over. */
 export async function wakeOf(link: Link, { run }: { run: string }): Promise<Wake> {
   for (;;) {

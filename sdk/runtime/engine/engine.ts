@@ -83,6 +83,8 @@ class JournalEngine implements Engine {
       leftBehind: this.#leftBehind,
       complete: (completion) => this.#completeOwn(completion),
       adopted: (record) => this.#adopted(record),
+      threw: (step, error) => this.#failures.threw(step, error),
+      gave: (error, call) => this.#failures.add(error, call),
       hasFailed: (step, result) => this.#hasFailed(step, result),
       isOver: () => isOver(this.#state),
     })
@@ -216,8 +218,7 @@ class JournalEngine implements Engine {
   #give(completion: Completion): void {
     this.#inbox.given(completion.n)
     this.#hasFailure ||= completion.state === 'failed'
-    const error = this.#entries.settle(completion)
-    if (error) this.#failures.add(error, completion.n)
+    this.#entries.settle(completion)
   }
 
   // The program stands still.

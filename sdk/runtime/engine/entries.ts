@@ -23,6 +23,10 @@ interface EntriesNeeds {
   adopted(record: JournalRecord): void
   /** A step has failed. True: the journal is not to have it, and the program gets nothing more. */
   hasFailed(step: Call, result: string): boolean
+  /** The function of a step has thrown that. */
+  threw(step: Call, error: unknown): void
+  /** The program was given this error. */
+  gave(error: Error, call: Call): void
   leftBehind: LeftBehind
   /** Nothing is said to anybody, and nothing given to the program. */
   isOver(): boolean
@@ -102,13 +106,14 @@ export class Entries {
     if (call.kind === 'step' && state === 'open') void this.#execute(call, true)
   }
 
-  /** Gives the program the result. Answers the error, where it is one. */
-  settle(completion: Completion): Error | undefined {
+  /** Gives the program the result. */
+  settle(completion: Completion): void {
     const found = this.#pending.get(completion.n)
     this.#pending.delete(completion.n)
     if (completion.state === 'failed') this.#behindFailure = BEHIND_FAILURE
     else if (this.#behindFailure > 0) this.#behindFailure -= 1
-    return found && settle(found.call, completion)
+    const error = found && settle(found.call, completion)
+    if (error) this.#needs.gave(error, found.call)
   }
 
   /** The run is to end: waits reject, and steps are executed without an entry. */
@@ -190,7 +195,11 @@ export class Entries {
     if (!('act' in call.work)) return
     const path = pathOf(call.parent, call.name, call.occurrence)
     const scope: Scope = { path, isOpen, call, unsettled: new Set(), hasReturned: false }
-    const outcome = await executeStep(this.#needs.scopes, scope, call.work.act)
+    const { act } = call.work
+    const outcome = await executeStep(this.#needs.scopes, scope, {
+      act,
+      threw: (error) => this.#needs.threw(call, error),
+    })
     if (this.#needs.isOver()) return
     const found = this.#pending.get(call.n)
     if (!found) return void settle(call, outcome)

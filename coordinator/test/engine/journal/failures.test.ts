@@ -1,7 +1,6 @@
 // What the next attempt is handed of the failures of those before.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { LedBy } from '@windlass/shared/model/ending.ts'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
@@ -12,6 +11,7 @@ import {
   calls,
   delivered,
   evicted,
+  failuresOf,
   goesOn,
   identity,
   journalOf,
@@ -26,8 +26,7 @@ const retries = { crash: 10, error: { max: 10, delay: '1h' } }
 const { current, begun, next, hurry } = journalStage([{ slug: 'any', descriptor: { retries } }, { slug: 'child' }])
 
 const killed = () => end({ how: 'killed', signal: 'SIGKILL' }, 1)
-const threw = (ledBy?: LedBy) =>
-  end({ how: 'threw', error: { name: 'Error', message: 'no', ...(ledBy && { ledBy }) } }, 1)
+const threw = () => end({ how: 'threw', error: { name: 'Error', message: 'no' } }, 1)
 
 const FAILED = { state: 'failed', result: '{"name":"Error","message":"no"}' } as const
 const DONE = { state: 'done', result: '"yes"' } as const
@@ -36,27 +35,14 @@ const DONE = { state: 'done', result: '"yes"' } as const
 const paid = (n: number, outcome: Pick<Extract<JournalOp, { op: 'close' }>, 'state' | 'result'>, occurrence = n) =>
   said({ op: 'close', entry: identity(n, 'step', { name: 'pay', hash: '', occurrence }), ...outcome })
 
-const refused = (n: number, name: string, parent = '') =>
-  said({ op: 'close', entry: identity(n, 'step', { name, parent, hash: '', occurrence: 1 }), ...FAILED })
-
 const adopted = (n: number) => said({ op: 'adopt', n, position: n })
-
-const givenOf = (offer: Offer) =>
-  journalOf(offer).map(({ n, attempt, state, delivered: order, after, former }) => [
-    n,
-    attempt,
-    state,
-    order,
-    after,
-    former,
-  ])
 
 test('a failure is handed to the next attempt, which takes it over, and is its own in a replay', async () => {
   const { c, link } = current()
   const first = await begun()
   await link.report(first, 2, paid(1, FAILED), delivered([1, 1]), paid(2, DONE), killed())
   const second = await next(first.run)
-  assert.deepEqual(givenOf(second), [
+  assert.deepEqual(failuresOf(second), [
     [1, 1, 'failed', 1, 1, null],
     [2, 1, 'done', null, 0, null],
   ])
@@ -66,7 +52,7 @@ test('a failure is handed to the next attempt, which takes it over, and is its o
   await hurry(first.run)
   const again = await next(first.run)
   assert.deepEqual([again.attempt, again.replay], [2, true])
-  assert.deepEqual(givenOf(again).slice(0, 2), [
+  assert.deepEqual(failuresOf(again).slice(0, 2), [
     [1, 2, 'failed', 1, 1, [1, 1, 1]],
     [2, 2, 'done', 2, 2, null],
   ])
@@ -82,7 +68,7 @@ test('a child that fails after its attempt was lost is handed over as one that n
   await link.report(first, 3, killed())
   await link.report(child, 2, end({ how: 'exited', exitCode: 3 }, 1))
   const second = await next(first.run)
-  assert.deepEqual(givenOf(second), [[1, 1, 'failed', null, 0, null]])
+  assert.deepEqual(failuresOf(second), [[1, 1, 'failed', null, 0, null]])
   await link.report(second, 1, start(), end(returned(null), 1))
 })
 
@@ -94,7 +80,7 @@ test('the failure that an attempt was given last is taken back when it throws, a
   await link.report(first, 6, delivered([2, 2, 2]), threw())
   await hurry(first.run)
   const second = await next(first.run)
-  assert.deepEqual(givenOf(second), [
+  assert.deepEqual(failuresOf(second), [
     [1, 1, 'failed', 1, 1, null],
     [2, 1, 'failed', null, 2, null],
     [3, 1, 'done', null, 0, null],
@@ -103,7 +89,7 @@ test('the failure that an attempt was given last is taken back when it throws, a
   await link.report(second, 1, start(), adopted(1), delivered([1, 1]), paid(4, DONE, 2), delivered([2, 4]), threw())
   await hurry(first.run)
   const third = await next(first.run)
-  assert.deepEqual(givenOf(third).slice(0, 2), [
+  assert.deepEqual(failuresOf(third).slice(0, 2), [
     [1, 2, 'failed', 1, 1, [1, 1, 1]],
     [2, 1, 'failed', null, 2, null],
   ])
@@ -115,7 +101,7 @@ test('a failure stays given when its attempt is lost, and when it is that of a c
   const lost = await begun()
   await link.report(lost, 2, paid(1, FAILED), delivered([1, 1]), killed())
   const second = await next(lost.run)
-  assert.deepEqual(givenOf(second), [[1, 1, 'failed', 1, 1, null]])
+  assert.deepEqual(failuresOf(second), [[1, 1, 'failed', 1, 1, null]])
   await link.report(second, 1, start(), end(returned(null), 1))
   const parent = await begun()
   await link.report(parent, 2, calls(1, 'child'))
@@ -124,7 +110,7 @@ test('a failure stays given when its attempt is lost, and when it is that of a c
   await link.report(parent, 3, delivered([1, 1]), threw())
   await hurry(parent.run)
   const again = await next(parent.run)
-  assert.deepEqual(givenOf(again), [[1, 1, 'failed', 1, 1, null]])
+  assert.deepEqual(failuresOf(again), [[1, 1, 'failed', 1, 1, null]])
   await link.report(again, 1, start(), end(returned(null), 1))
 })
 
@@ -136,7 +122,7 @@ test('a failure stays given where an attempt before the one that threw had got f
   await link.report(second, 1, start(), adopted(1), delivered([1, 1]), threw())
   await hurry(first.run)
   const third = await next(first.run)
-  assert.deepEqual(givenOf(third), [
+  assert.deepEqual(failuresOf(third), [
     [1, 2, 'failed', 1, 1, [1, 1, 1]],
     [2, 1, 'done', null, 0, null],
   ])
@@ -158,7 +144,7 @@ test('what lies behind a failure that was taken back is not taken for a way that
   await link.report(second, 1, start(), again, delivered([1, 3]), threw())
   await hurry(first.run)
   const third = await next(first.run)
-  assert.deepEqual(givenOf(third).at(-1), [3, 2, 'failed', null, 3, null])
+  assert.deepEqual(failuresOf(third).at(-1), [3, 2, 'failed', null, 3, null])
   await link.report(third, 1, start(), end(returned(null), 1))
   assert.equal((await c.call(ops.runs.get, { run: first.run })).run.status, 'completed')
 })
@@ -173,7 +159,7 @@ test('a failure stays given where the attempt before has called anything behind 
     await link.report(second, 1, start(), ...given, threw())
     await hurry(first.run)
     const third = await next(first.run)
-    assert.deepEqual(givenOf(third)[0], [1, 2, 'failed', ...(asks ? [null, 1, null] : [1, 1, [1, 1, 1]])])
+    assert.deepEqual(failuresOf(third)[0], [1, 2, 'failed', ...(asks ? [null, 1, null] : [1, 1, [1, 1, 1]])])
     if (asks) {
       await link.report(third, 1, start(), end(returned(null), 1))
       continue
@@ -182,63 +168,8 @@ test('a failure stays given where the attempt before has called anything behind 
     await link.report(third, 1, start(), adopted(1), delivered([1, 1]), threw())
     await hurry(first.run)
     const fourth = await next(first.run)
-    assert.deepEqual(givenOf(fourth)[0], [1, 3, 'failed', null, 1, null])
+    assert.deepEqual(failuresOf(fourth)[0], [1, 3, 'failed', null, 1, null])
     await link.report(fourth, 1, start(), end(returned(null), 1))
-  }
-})
-
-test('what an attempt had got past before the failure that it threw is carried to the next one', async () => {
-  const { link } = current()
-  const first = await begun()
-  const inside = [refused(1, 'inner', 'outer'), delivered([1, 1, 1])]
-  const card = [refused(2, 'card'), delivered([2, 2, 2]), stepped(3, 'paid', 'invoice'), delivered([3, 3, 3])]
-  const mail = [refused(4, 'mail'), delivered([4, 4, 4]), refused(5, 'later'), delivered([5, 5, 5])]
-  await link.report(first, 2, ...inside, ...card, ...mail, threw({ first: 4, last: 4 }))
-  await hurry(first.run)
-  const second = await next(first.run)
-  assert.deepEqual(givenOf(second), [
-    [1, 1, 'failed', 1, 1, null],
-    [2, 1, 'failed', null, 0, [1, 2, 2]],
-    [3, 1, 'done', 3, 3, null],
-    [4, 1, 'failed', 4, 4, null],
-    [5, 1, 'failed', 5, 5, null],
-  ])
-  // It is given that again, and throws by it: what the first one had called behind it does not hold it back any more.
-  await link.report(second, 1, start(), said({ op: 'adopt', n: 2, position: 1 }), delivered([1, 2, 1]))
-  const tidied = said({ op: 'close', entry: identity(6, 'step', { name: 'tidy', position: 2 }), ...DONE })
-  await link.report(second, 4, tidied, delivered([2, 6, 2]), threw({ first: 2, last: 2 }))
-  await hurry(first.run)
-  const third = await next(first.run)
-  assert.deepEqual(givenOf(third)[1], [2, 2, 'failed', 1, 1, [1, 2, 2 ** 31 - 1]])
-  await link.report(third, 1, start(), end(returned(null), 1))
-})
-
-test('the failure that was given last is taken back where it is known to have led to the throw', async () => {
-  const { link } = current()
-  for (const last of [1, 2]) {
-    const first = await begun()
-    await link.report(first, 2, refused(1, 'a'), refused(2, 'b'), delivered([1, 1, 2], [2, 2, 2]))
-    await link.report(first, 5, threw({ first: 1, last }))
-    await hurry(first.run)
-    const second = await next(first.run)
-    assert.deepEqual(givenOf(second), [
-      [1, 1, 'failed', 1, 2, null],
-      [2, 1, 'failed', last === 2 ? null : 2, 2, null],
-    ])
-    await link.report(second, 1, start(), end(returned(null), 1))
-  }
-})
-
-test('what leads to a throw is said by programs: whatever it is, the run is tried again', async () => {
-  const { link } = current()
-  for (const ledBy of [null, 'one', [], {}, { first: 1 }, { first: 0, last: 2 ** 40 }, { first: 7, last: 8 }]) {
-    const first = await begun()
-    await link.report(first, 2, refused(1, 'a'), delivered([1, 1, 1]), threw(ledBy as never))
-    await hurry(first.run)
-    const second = await next(first.run)
-    const isKnown = JSON.stringify(ledBy) === '{"first":7,"last":8}'
-    assert.deepEqual(givenOf(second), [[1, 1, 'failed', isKnown ? 1 : null, 1, null]])
-    await link.report(second, 1, start(), end(returned(null), 1))
   }
 })
 

@@ -7,10 +7,10 @@ function given() {
   const failures = createGivenFailures()
   const [a, b, c] = [new Error('a'), new Error('b'), new Error('c')]
   // By the order in which they were given, not by their numbers.
-  failures.add(b, 9)
-  failures.add(a, 4)
-  failures.add(c, 5)
-  return { a, b, c, behind: (thrown: unknown) => failures.behind(thrown) }
+  failures.add(b, { n: 9, parent: '' })
+  failures.add(a, { n: 4, parent: '' })
+  failures.add(c, { n: 5, parent: '' })
+  return { a, b, c, failures, behind: (thrown: unknown) => failures.behind(thrown) }
 }
 
 test('an error leads to a failure by itself, by its causes and by the errors that it gathers', () => {
@@ -22,6 +22,34 @@ test('an error leads to a failure by itself, by its causes and by the errors tha
   assert.deepEqual(behind(new Error('x', { cause: [c, a] })), { first: 4, last: 5 })
   const suppressed = Object.assign(new Error('x'), { error: new Error('closing'), suppressed: c })
   assert.deepEqual(behind(suppressed), { first: 5, last: 5 })
+})
+
+test('the failure of a step leads to what its function was given outside of it', () => {
+  const { a, b, c, failures, behind } = given()
+  const bill = new Error('bill')
+  failures.threw({ n: 12 }, new Error('no rates', { cause: new AggregateError([c, a]) }))
+  failures.add(bill, { n: 12, parent: '' })
+  assert.deepEqual(behind(bill), { first: 4, last: 12 })
+  // Through several.
+  const outer = new Error('outer')
+  failures.threw({ n: 13 }, bill)
+  failures.add(outer, { n: 13, parent: '' })
+  assert.deepEqual(behind(outer), { first: 4, last: 13 })
+  assert.deepEqual(behind(new AggregateError([outer, b])), { first: 9, last: 13 })
+  // Not to what failed inside of it, nor where it threw something else.
+  const [inner, around, own] = [new Error('inner'), new Error('around'), new Error('own')]
+  failures.add(inner, { n: 21, parent: 'around' })
+  failures.threw({ n: 20 }, inner)
+  failures.add(around, { n: 20, parent: '' })
+  failures.threw({ n: 22 }, new Error('own'))
+  failures.add(own, { n: 22, parent: '' })
+  assert.deepEqual(
+    [behind(around), behind(own)],
+    [
+      { first: 20, last: 20 },
+      { first: 22, last: 22 },
+    ],
+  )
 })
 
 test('nobody knows why something else was thrown', () => {
@@ -53,5 +81,6 @@ test('errors that lead to themselves, to very many others or to getters that thr
     },
   })
   assert.equal(behind(broken), undefined)
+  assert.deepEqual(behind(Object.assign(broken, { errors: [a] })), { first: 4, last: 4 })
   assert.deepEqual(behind(new AggregateError([broken, a])), { first: 4, last: 4 })
 })

@@ -124,16 +124,16 @@ class MemoryWorld implements World {
   }
 
   /** What the attempt had got past before it was given why it threw. */
-  #carry(own: readonly JournalRecord[], { first, last }: LedBy): void {
+  #carry(own: readonly JournalRecord[], { first }: LedBy): void {
     const reason = this.#found(first)
+    const called = [...this.records.values()].filter(({ attempt }) => attempt === this.attempt)
     for (const each of own) {
       const { attempt, delivered, after, former, state, parent } = each
-      const isBefore = delivered! < reason.delivered! && (after < reason.after || Boolean(former))
+      const hasBought = called.some(isBought(after, reason.after))
+      const isBefore = delivered! < reason.delivered! && (Boolean(former) || hasBought)
       if (state === 'failed' && parent === '' && isBefore)
         Object.assign(each, { delivered: null, after: 0, former: [attempt, delivered!, after] })
     }
-    for (const each of [this.#found(first), this.#found(last)])
-      if (each.former) each.former = [each.former[0], each.former[1], Infinity]
   }
 
   entries(): number {
@@ -200,6 +200,12 @@ class MemoryWorld implements World {
     return record
   }
 }
+
+/** Something came of a call in these places, or may have. */
+const isBought =
+  (after: number, most: number) =>
+  ({ position, state, kind }: JournalRecord) =>
+    position > after && position <= most && (state === 'done' || state === 'open') && kind !== 'sleep'
 
 /** What somebody answers: nothing of chance is in it. */
 function resultOf({ kind, name, args }: JournalRecord): Answer {

@@ -87,3 +87,31 @@ test('a schema gives an input to begin with, of what is required', () => {
   const endless = { $ref: '#/$defs/Node', $defs: { Node: { type: 'array', items: { $ref: '#/$defs/Node' } } } }
   assert.match(JSON.stringify(sampleOf(endless)), /^\[+(null)?\]+$/)
 })
+
+test('schemas that are a boolean, in any place, are shown, and what cannot be read takes anything', () => {
+  const nested = { type: 'object', properties: { x: true, y: { anyOf: [false, { type: 'string' }] } }, required: ['x'] }
+  const cases: [schema: object | boolean, text: string, sample: unknown][] = [
+    [true, 'any', undefined],
+    [false, 'never', undefined],
+    [nested, '{ x: any; y?: never | string }', { x: null }],
+    [{ anyOf: [true] }, 'any', undefined],
+    [{ type: 'array', prefixItems: [true, false], items: true }, '[any, never]', []],
+    [{ type: 'array', items: false }, 'any[]', []],
+    [{ type: 'object', additionalProperties: true }, 'object', {}],
+    [{ $ref: '#/$defs/any', $defs: { any: true } }, 'any', undefined],
+    [{ $ref: '#/$defs/constructor', $defs: {} }, 'constructor', undefined],
+    [{ $ref: 7, anyOf: null, properties: { x: null } }, 'any', undefined],
+  ]
+  for (const [schema, text, sample] of cases)
+    assert.deepEqual([schemaText(schema), sampleOf(schema)], [text, sample], JSON.stringify(schema))
+})
+
+test('a schema that is deep, or grows by its definitions, costs no more than others', () => {
+  const text = `${'{"anyOf":['.repeat(100_000)}true${']}'.repeat(100_000)}`
+  assert.equal(schemaText(JSON.parse(text) as object), 'any')
+  assert.equal(sampleOf(JSON.parse(text) as object), undefined)
+  const names = Array.from({ length: 300 }, (_, at) => `a${at}`)
+  const properties = Object.fromEntries(names.map((name) => [name, { $ref: '#/$defs/All' }]))
+  const all = { type: 'object', properties, required: names }
+  assert.equal(sampleOf({ ...all, $defs: { All: all } }), undefined)
+})

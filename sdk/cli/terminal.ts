@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { LINE_BREAK } from '@windlass/shared/line-break.ts'
 
 /** Standard output carries the answer and nothing else. */
 export function print(text: string): void {
@@ -45,14 +46,30 @@ export function safeLines(text: string, stream: NodeJS.WriteStream): string {
 }
 
 /**
- * What a program has written, made safe for the terminal: colours stay, everything that could move the cursor, rename
- * the window, hide text or turn its order around goes. Files and pipes get it as it is.
+ * What a program has written, made safe for a line of ours. On a terminal colours stay, everything that could move the
+ * cursor, rename the window, hide text or turn its order around goes. Files and pipes get it as it is, but for lines of
+ * its own.
  */
-export function safe(text: string, stream: NodeJS.WriteStream): string {
-  if (!stream.isTTY) return text
+export function safe(text: string, stream: NodeJS.WriteStream, indent?: number): string {
+  if (!stream.isTTY) return behindBar(text, stream, indent)
   const parts = text.split(COLOUR)
   const clean = parts.map((part, index) => (index % 2 === 1 ? colour(part, stream) : part.replace(CONTROL, '')))
   return clean.join('') + (parts.length > 1 && hasColour(stream) ? '\u001b[0m' : '')
+}
+
+/**
+ * For a file or a pipe: what follows a line break in a text of others begins no line. There it would pass for our own
+ * words, and CI obeys lines that begin with `::`, also behind blanks.
+ */
+export function behindBar(text: string, stream: NodeJS.WriteStream, indent = 2): string {
+  if (stream.isTTY || !LINE_BREAK.test(text)) return text
+  return linesOf(text).join(`\n${' '.repeat(indent)}│ `)
+}
+
+/** Its lines, whatever breaks them. A break at the end begins none. */
+export function linesOf(text: string): string[] {
+  const lines = text.split(LINE_BREAK)
+  return lines.length > 1 && lines.at(-1) === '' ? lines.slice(0, -1) : lines
 }
 
 // oxlint-disable-next-line no-control-regex -- it is what is looked for

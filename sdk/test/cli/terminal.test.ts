@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
+import { LINE_BREAK } from '@windlass/shared/line-break.ts'
 import { sampleOf, schemaText } from '../../cli/schema-text.ts'
-import { bytesText, jsonForEyes, lengthText, safe, safeLines } from '../../cli/terminal.ts'
+import { behindBar, bytesText, jsonForEyes, lengthText, safe, safeLines } from '../../cli/terminal.ts'
 
 const terminal = { isTTY: true } as NodeJS.WriteStream
 const pipe = { isTTY: false } as NodeJS.WriteStream
@@ -10,7 +11,19 @@ const pipe = { isTTY: false } as NodeJS.WriteStream
 test('what a program prints cannot move the cursor, rename the window or hide text', () => {
   const hostile = 'a\u001b[2Jb\u001b]0;title\u0007c\rd\u009be\u001bcf\tg\u001b[1;31mred'
   assert.equal(stripVTControlCharacters(safe(hostile, terminal)), 'abcdef\tgred')
-  assert.equal(safe(hostile, pipe), hostile)
+  const written = hostile.replace('\r', '')
+  assert.equal(safe(written, pipe), written)
+})
+
+test('for a pipe, what follows a line break in a text of others begins no line', () => {
+  const forged = '::error::forged'
+  for (const breaks of ['\n', '\r', '\r\n', '\n\n', '\v', '\f', '\u001c', '\u0085', '\u2028', '\u2029']) {
+    const lines = safe(`a${breaks}${forged}${breaks}`, pipe).split(LINE_BREAK)
+    assert.deepEqual([lines[0], lines.filter((line) => line.includes(forged))], ['a', [`  │ ${forged}`]])
+    for (const line of lines.slice(1)) assert.match(line, /^ {2}│ /)
+    assert.equal(behindBar(`a${breaks}${forged}`, terminal), `a${breaks}${forged}`)
+  }
+  assert.equal(safe('one line\t\u001b[31m as it is\n', pipe), 'one line\t\u001b[31m as it is')
 })
 
 test('colours stay, but for what hides the text behind them', () => {

@@ -32,11 +32,27 @@ test('colours stay, but for what hides the text behind them', () => {
     [esc('8'), ''],
     [esc('1;8;31'), esc('1;31')],
     [esc('38;5;8'), esc('38;5;8')],
-    [esc('48;2;8;8;8;008'), esc('48;2;8;8;8')],
+    [esc('48;2;8;88;8;008'), esc('48;2;8;88;8')],
     [esc(''), esc('')],
   ] as const
   for (const [said, shown] of cases) assert.equal(safe(`${said}a`, terminal), `${shown}a${esc('0')}`)
   assert.equal(safe('a\u200eb\u200fc\u061cd', terminal), 'abcd')
+})
+
+test('a text in the colour of its ground, or of the terminal, has the default colours', () => {
+  const esc = (codes: string) => `\u001b[${codes}m`
+  const plain = esc('39;49')
+  const hidden = ['30;40', '40;30', '37;47', '97;107', '31;41', '38;5;16;40', '30;48;5;232', '38;2;1;2;3;48;2;3;2;1']
+  const alone = ['30', '40', '37', '97', '107', '38;5;0', '38;5;16', '38;2;0;0;0', '38;2;255;255;250', '48;5;255']
+  for (const codes of [...hidden, ...alone])
+    assert.equal(safe(`${esc(codes)}a`, terminal), `${plain}a${esc('0')}`, codes)
+  const shown = ['30;47', '97;41', '90', '31', '44', '93', '38;5;208', '48;5;22;38;5;255', '1;4', '58;5;0', '30;40;0']
+  for (const codes of shown) assert.equal(safe(`${esc(codes)}a`, terminal), `${esc(codes)}a${esc('0')}`, codes)
+  const apart = `${esc('1;30')}a${esc('40')}b${esc('47')}c${esc('30;47;4')}d${esc('49')}e${esc('')}f`
+  const seen = `${esc('1;39;49')}a${plain}b${esc('30;47')}c${esc('30;47;4')}d${plain}e${esc('0;39;49')}f${esc('0')}`
+  assert.equal(safe(apart, terminal), seen)
+  for (const none of ['9'.repeat(400), '38;5;300', '38;5', '38', '48;2;1;2', '38;2;1;2;256'])
+    assert.equal(safe(esc(none), terminal), esc('0'))
 })
 
 test('nor can what a service says, in an error or in JSON, and neither turns the order of letters around', () => {

@@ -1,4 +1,5 @@
-import { lstat, readdir } from 'node:fs/promises'
+import type { Dirent } from 'node:fs'
+import { lstat, opendir } from 'node:fs/promises'
 import path from 'node:path'
 
 /** How much lies in a part of the state folder, and of what age. Names and contents stay where they are. */
@@ -11,21 +12,31 @@ export interface FolderFigures {
   isCut: boolean
 }
 
+/** Files and folders that are looked at: a program may have left any number of either. */
 const MOST = 20_000
 
-export async function figuresOf(folder: string): Promise<FolderFigures> {
+export async function figuresOf(folder: string, most = MOST): Promise<FolderFigures> {
   const figures: FolderFigures = { files: 0, bytes: 0, oldestAt: null, newestAt: null, isCut: false }
   const open = [folder]
+  let left = most
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const entries = await readdir(next, { withFileTypes: true }).catch(() => [])
-    for (const entry of entries) {
+    for await (const entry of entriesOf(next)) {
+      if (left-- === 0) return { ...figures, isCut: true }
       const full = path.join(next, entry.name)
-      if (figures.files >= MOST) return { ...figures, isCut: true }
       if (entry.isDirectory()) open.push(full)
       else await count(figures, full)
     }
   }
   return figures
+}
+
+/** A piece at a time, as there may be millions. What cannot be read, or is gone meanwhile, has none. */
+async function* entriesOf(folder: string): AsyncGenerator<Dirent> {
+  try {
+    yield* await opendir(folder, { bufferSize: 256 })
+  } catch {
+    // The figures are of what can be seen.
+  }
 }
 
 async function count(figures: FolderFigures, file: string): Promise<void> {

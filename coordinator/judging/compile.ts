@@ -2,6 +2,7 @@ import { Ajv2020, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { JsonSchema } from '../workflows/json-schema.ts'
 import { type Invalid, worst } from './invalid.ts'
+import { knowNoHeirs, withoutHeirs } from './inherited-names.ts'
 import { JSON_FORMATS, type JsonFormat } from './json-formats.ts'
 
 /**
@@ -33,7 +34,7 @@ const WRITTEN: Options = { ...BOUNDED, strict: false, strictNumbers: true, meta:
 
 /** Throws on a schema that is none. */
 export function compile(origin: Origin, schema: JsonSchema | boolean): Check {
-  return origin === 'derived' ? compileWith(DERIVED, schema) : compileWith(WRITTEN, asWritten(schema))
+  return origin === 'derived' ? compileWith(DERIVED, schema) : compileWith(WRITTEN, withoutHeirs(asWritten(schema)))
 }
 
 /** Knows what a schema may look like. Learning that takes ten times as long as compiling one, so it is done once. */
@@ -54,6 +55,7 @@ function compileWith(options: Options, schema: JsonSchema | boolean): Check {
   // that hold unions themselves, that doubles with each level of an honest value.
   ajv.opts.unevaluated = JSON.stringify(schema).includes('"unevaluated')
   addFormats.default(ajv, Object.keys(JSON_FORMATS) as JsonFormat[])
+  knowNoHeirs(ajv)
   const validate: ValidateFunction = ajv.compile(schema)
   // An extension of Ajv: such a check answers with a promise, which would pass for a value that fits, and whose
   // rejection ends the process. Within a schema that has none Ajv refuses it itself.

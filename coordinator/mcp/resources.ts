@@ -3,6 +3,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { CHANNELS, type RunEvent } from '@windlass/shared/model/event.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { DESCRIPTOR_FILE } from '@windlass/shared/model/descriptor.ts'
+import { LINE_BREAK } from '@windlass/shared/line-break.ts'
 import type { Workflow } from '@windlass/shared/model/workflow.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Asking } from './asking.ts'
@@ -15,6 +16,8 @@ const MOST_CHARS = 200_000
 /** How many of the newest workflows and runs are listed; the templates reach all. */
 const LISTED = 10
 const LOG_PAGE = 1000
+/** Of the fields of a log line. */
+const MOST_FIELDS_CHARS = 4000
 
 export const RUN_EVENTS = 'windlass://runs/{run}/events'
 export const WORKFLOW_FILE = 'windlass://workflows/{workflow}/files/{+path}'
@@ -48,7 +51,10 @@ export const TEMPLATES: readonly ListedTemplate[] = [
     uriTemplate: RUN_EVENTS,
     name: 'run-events',
     title: 'Log of a run',
-    description: 'All events of a run as lines of text: status changes, phases, what it printed and returned.',
+    description:
+      'All events of a run as lines of text: status changes, phases, what it printed and returned. Each begins with ' +
+      '`#` and its cursor. Further lines of a text stand behind `│`, the fields of a log line behind `fields:`, both ' +
+      'indented.',
     mimeType: 'text/plain',
   },
   {
@@ -112,10 +118,26 @@ function goOn(since: number, why: string): string {
   return `[${why} For what follows call get_run_output with \`since\` ${since}.]`
 }
 
-/** `#12 2026-11-21T14:03:07.123Z log.stdout hello` */
+/**
+ * `#12 2026-11-21T14:03:07.123Z log.stdout hello`. A stranger may have written the text, with line breaks in it: what
+ * begins a line is ours alone.
+ */
 function lineOf({ cursor, at, type, data, channel }: RunEvent): string {
-  const text = channel === 'log' && typeof data['text'] === 'string' ? data['text'] : JSON.stringify(data)
-  return `#${cursor} ${new Date(at).toISOString()} ${type} ${text}`.trimEnd()
+  const { text, fields } = data
+  const isText = channel === 'log' && typeof text === 'string'
+  const lines = isText ? text.trimEnd().split(LINE_BREAK) : [jsonLine(data)]
+  const head = `#${cursor} ${new Date(at).toISOString()} ${type} ${lines.join('\n  │ ')}`.trimEnd()
+  return isText && fields !== undefined ? `${head}\n  fields: ${cut(jsonLine(fields))}` : head
+}
+
+/** JSON escapes all but three of what some take for the end of a line. */
+function jsonLine(value: unknown): string {
+  const escape = (each: string) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return JSON.stringify(value).replace(/[\u0085\u2028\u2029]/g, escape)
+}
+
+function cut(text: string): string {
+  return text.length > MOST_FIELDS_CHARS ? `${text.slice(0, MOST_FIELDS_CHARS)}${CUT_MARK}` : text
 }
 
 interface FileAsk {

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import { EXIT } from './exit-codes.ts'
 import { reportOf } from './failure.ts'
-import { note, paint } from './terminal.ts'
+import { behindBar, note, paint } from './terminal.ts'
 
 /**
  * `windlass` without any command yet: in a checkout it gets all of them, on the machine of an agent those of the agent.
@@ -52,7 +52,7 @@ function report(error: unknown, program: Command, args: string[]): number {
   else {
     // Ctrl-C is no error of anybody.
     const label = exit === EXIT.interrupted ? '' : `${paint('red', 'error:')} `
-    note(label + message)
+    note(label + behindBar(message, process.stderr))
     note(`Next: ${next ?? `windlass ${command} --help`.replace('  ', ' ')}`)
   }
   return exit

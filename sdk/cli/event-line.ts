@@ -1,5 +1,5 @@
 import type { RunEvent } from '@windlass/shared/model/event.ts'
-import { clockText, paint, safe } from './terminal.ts'
+import { clockText, linesOf, paint, safe } from './terminal.ts'
 import type { Style } from './terminal.ts'
 
 const STATUS_STYLE: Record<string, Style> = {
@@ -13,6 +13,9 @@ const STATUS_STYLE: Record<string, Style> = {
   waiting_for_child: 'cyan',
   blocked: 'red',
 }
+
+// Below what happened.
+const INDENT = 14
 
 /** One event as one line (a log text of several lines as several): the time, and what happened. */
 export function eventLine(event: RunEvent, stream: NodeJS.WriteStream = process.stderr): string {
@@ -29,18 +32,17 @@ export function logText(event: RunEvent): string {
 function what(event: RunEvent, stream: NodeJS.WriteStream): string {
   const { channel, type, data } = event
   if (channel === 'lifecycle') return lifecycle(type.replace(/^run\./, ''), data, stream)
-  if (channel === 'phase') return `${paint('cyan', '▸', stream)} ${paint('bold', phaseText(data), stream)}`
+  if (channel === 'phase') return `${paint('cyan', '▸', stream)} ${paint('bold', phaseText(data, stream), stream)}`
   if (channel === 'log') return logLines(event, stream)
   if (channel === 'output') return paint('dim', 'output', stream)
-  return `${type} ${safe(JSON.stringify(data), stream)}`
+  return `${type} ${safe(JSON.stringify(data), stream, INDENT)}`
 }
 
 function lifecycle(status: string, data: Record<string, unknown>, stream: NodeJS.WriteStream): string {
   const style = STATUS_STYLE[status]
   const text = status.replaceAll('_', ' ')
-  return [style ? paint(style, text, stream) : text, ...circumstances(data).map((text) => safe(text, stream))].join(
-    '  ',
-  )
+  const more = circumstances(data).map((text) => safe(text, stream, INDENT))
+  return [style ? paint(style, text, stream) : text, ...more].join('  ')
 }
 
 /** What an event of the run's life may say about how and why. */
@@ -57,10 +59,10 @@ function circumstances(data: Record<string, unknown>): string[] {
   ].filter((text) => text !== '')
 }
 
-function phaseText(data: Record<string, unknown>): string {
+function phaseText(data: Record<string, unknown>, stream: NodeJS.WriteStream): string {
   const { name, data: details } = data
   const more = isFilled(details) ? ` ${JSON.stringify(details)}` : ''
-  return safe(`${typeof name === 'string' ? name : JSON.stringify(data)}${more}`, process.stderr)
+  return safe(`${typeof name === 'string' ? name : JSON.stringify(data)}${more}`, stream, INDENT)
 }
 
 function logLines(event: RunEvent, stream: NodeJS.WriteStream): string {
@@ -69,8 +71,11 @@ function logLines(event: RunEvent, stream: NodeJS.WriteStream): string {
   // Not by colour alone: many see none.
   const label = level === 'warn' || level === 'error' ? paint(style, `${level}: `, stream) : ''
   const bar = paint(style, '│', stream)
-  const lines = logText(event).split('\n')
-  return lines.map((line, at) => `${bar} ${at === 0 ? label : ''}${safe(line, stream)}`).join(`\n${' '.repeat(14)}`)
+  const text = logText(event)
+  // A terminal is given no carriage return; elsewhere one may count for a line break.
+  const lines = stream.isTTY ? text.split('\n') : linesOf(text)
+  const barred = lines.map((line, at) => `${bar} ${at === 0 ? label : ''}${safe(line, stream)}`)
+  return barred.join(`\n${' '.repeat(INDENT)}`)
 }
 
 function isFilled(value: unknown): boolean {

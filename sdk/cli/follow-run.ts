@@ -8,7 +8,7 @@ import { eventLine } from './event-line.ts'
 import { Failure } from './failure.ts'
 import { answerSample } from './schema-text.ts'
 import type { Session } from './session.ts'
-import { json, lengthText, note, paint, print, safe } from './terminal.ts'
+import { json, lengthText, linesOf, note, paint, print, safe } from './terminal.ts'
 
 export interface FollowWishes {
   channels?: Channel[]
@@ -190,7 +190,7 @@ const STACK_LINES = 5
 function stackLines(run: Run): string[] {
   const stack = run.error?.detail?.['stack']
   if (typeof stack !== 'string') return []
-  const frames = stack.split('\n').filter((line) => /^\s+at /.test(line))
+  const frames = linesOf(stack).filter((line) => /^\s+at /.test(line))
   return frames.slice(0, STACK_LINES).map((line) => safe(line, process.stderr))
 }
 

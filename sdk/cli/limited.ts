@@ -1,6 +1,6 @@
 import { pause } from '@windlass/shared/time.ts'
 import type { ApiError } from '../client/index.ts'
-import { lengthText, note } from './terminal.ts'
+import { behindBar, lengthText, note } from './terminal.ts'
 
 /** Longest that a command waits in all: a window of the service's limits has 60 s, and the next may be used up too. */
 const MOST_WAIT_MS = 90_000
@@ -26,5 +26,5 @@ export function limitedWaits(isJson: boolean): (error: ApiError, signal: AbortSi
 
 function tell({ code, message }: ApiError, waitMs: number, isJson: boolean): void {
   if (isJson) note(JSON.stringify({ waiting: { code, message, waitMs } }))
-  else note(`${message} Waiting ${lengthText(Math.max(waitMs, 1000))} …`)
+  else note(`${behindBar(message, process.stderr)} Waiting ${lengthText(Math.max(waitMs, 1000))} …`)
 }

@@ -74,7 +74,7 @@ function memberOf(value: unknown, name: string): unknown {
 
 function formatted(value: unknown, path: string, format = formatOf(path), time: TimeText = timeText): string {
   if (format === 'json') return JSON.stringify(value)
-  if (format === 'schema') return isObject(value) ? schemaText(value) : 'any'
+  if (format === 'schema') return typeof value === 'boolean' || isObject(value) ? schemaText(value) : 'any'
   if (typeof value === 'number') return numberText(value, format, time)
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return value ? 'yes' : 'no'

@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
-import { note, print, safe } from './terminal.ts'
+import { LINE_BREAK } from '@windlass/shared/line-break.ts'
+import { linesOf, note, print, safe } from './terminal.ts'
 
 const GAP = 1
 /** Text below this many characters says nothing; what stands last is what a person reads. */
@@ -8,13 +9,15 @@ const LEAST_LAST = 30
 /** People copy ids out of a table: they are whole or not there. */
 const UNCUT = /^[a-z]+_[0-9a-z]{26}$|^\d[\d:. -]*$/
 
+const BREAKS = new RegExp(`(?:\\t|${LINE_BREAK.source})+`, 'g')
+
 /**
  * A drawn table for a terminal; elsewhere a line per row with tabs between, no head, ready for `cut` and `awk`. A name
  * that ends in `?` is of a column that a narrow terminal does without, the last ones first; long texts are cut there.
  */
 export async function printTable(head: string[], rows: string[][]): Promise<void> {
   if (!process.stdout.isTTY) {
-    for (const row of rows) print(row.map((cell) => cell.replace(/[\t\r\n]+/g, ' ')).join('\t'))
+    for (const row of rows) print(row.map((cell) => cell.replace(BREAKS, ' ')).join('\t'))
     return
   }
   if (rows.length === 0) return
@@ -96,7 +99,8 @@ const NO_LINES = {
 export function printFields(fields: [name: string, value: string][]): void {
   const width = Math.max(...fields.map(([name]) => name.length))
   for (const [name, value] of fields) {
-    const lines = value.split('\n').map((line) => safe(line, process.stdout))
-    print(`${name.padEnd(width)}  ${lines.join('\n')}`)
+    // What follows a line break would pass for a field of its own.
+    const [first = '', ...more] = linesOf(value).map((line) => safe(line, process.stdout))
+    print([`${name.padEnd(width)}  ${first}`, ...more.map((line) => `${' '.repeat(width)}  │ ${line}`)].join('\n'))
   }
 }

@@ -1,4 +1,6 @@
 import { styleText } from 'node:util'
+import { LINE_BREAK } from '@windlass/shared/line-break.ts'
+import { Colours } from './colours.ts'
 
 /** Standard output carries the answer and nothing else. */
 export function print(text: string): void {
@@ -45,14 +47,32 @@ export function safeLines(text: string, stream: NodeJS.WriteStream): string {
 }
 
 /**
- * What a program has written, made safe for the terminal: colours stay, everything that could move the cursor, rename
- * the window, hide text or turn its order around goes. Files and pipes get it as it is.
+ * What a program has written, made safe for a line of ours. On a terminal colours stay, everything that could move the
+ * cursor, rename the window, hide text or turn its order around goes. Files and pipes get it as it is, but for lines of
+ * its own.
  */
-export function safe(text: string, stream: NodeJS.WriteStream): string {
-  if (!stream.isTTY) return text
+export function safe(text: string, stream: NodeJS.WriteStream, indent?: number): string {
+  if (!stream.isTTY) return behindBar(text, stream, indent)
   const parts = text.split(COLOUR)
-  const clean = parts.map((part, index) => (index % 2 === 1 ? colour(part, stream) : part.replace(CONTROL, '')))
+  const colours = new Colours()
+  const colour = (sequence: string) => (hasColour(stream) ? colours.next(sequence) : '')
+  const clean = parts.map((part, index) => (index % 2 === 1 ? colour(part) : part.replace(CONTROL, '')))
   return clean.join('') + (parts.length > 1 && hasColour(stream) ? '\u001b[0m' : '')
+}
+
+/**
+ * For a file or a pipe: what follows a line break in a text of others begins no line. There it would pass for our own
+ * words, and CI obeys lines that begin with `::`, also behind blanks.
+ */
+export function behindBar(text: string, stream: NodeJS.WriteStream, indent = 2): string {
+  if (stream.isTTY || !LINE_BREAK.test(text)) return text
+  return linesOf(text).join(`\n${' '.repeat(indent)}│ `)
+}
+
+/** Its lines, whatever breaks them. A break at the end begins none. */
+export function linesOf(text: string): string[] {
+  const lines = text.split(LINE_BREAK)
+  return lines.length > 1 && lines.at(-1) === '' ? lines.slice(0, -1) : lines
 }
 
 // oxlint-disable-next-line no-control-regex -- it is what is looked for
@@ -62,20 +82,6 @@ const COLOUR = /(\u001b\[[\d;]*m)/
 const CONTROL =
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
   /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])?|[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
-
-function colour(sequence: string, stream: NodeJS.WriteStream): string {
-  return hasColour(stream) ? shown(sequence) : ''
-}
-
-/** Without what hides the text behind it. A colour by its number is `38;5;n`, or `38;2;r;g;b`, and may be 8 itself. */
-function shown(sequence: string): string {
-  const codes = sequence.slice(2, -1).match(/[34]8;5;\d*|[34]8;2;\d*;\d*;\d*|\d+/g) ?? []
-  const visible = codes.filter((code) => Number(code) !== CONCEAL)
-  if (visible.length === codes.length) return sequence
-  return visible.length > 0 ? `\u001b[${visible.join(';')}m` : ''
-}
-
-const CONCEAL = 8
 
 /** `1.2 s`, `3 min 5 s`: how long, for eyes. */
 export function lengthText(ms: number): string {

@@ -181,7 +181,14 @@ export const DescriptorFile = strict({
   slug: Slug.meta({ description: 'Name of the workflow in paths and commands.', examples: ['ship-release'] }),
   name: Name.optional().describe('What people read. Default: the slug.'),
   description: z.string().max(2_000).default('').describe('What it does, in a sentence or two.'),
-  entry: z.string().min(1).max(500).default('index.ts').describe('File that exports `run`.'),
+  entry: z
+    .string()
+    .min(1)
+    .max(500)
+    // esbuild takes it for a pattern, and has no single file to write then.
+    .regex(/^[^*]*$/, { error: 'must be the path of a file, without `*`' })
+    .default('index.ts')
+    .describe('File that exports `run`.'),
   pool: Slug.default('default').describe('Runner pool that executes the runs.'),
   labels: Labels.default([]).meta({
     description: 'Labels that a runner must carry to execute the runs.',

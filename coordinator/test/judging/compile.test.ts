@@ -210,3 +210,52 @@ test('no text of a schema is ever executed', () => {
   }
   assert.equal(Reflect.get(globalThis, 'executedSchemas'), undefined)
 })
+
+test('a name that each object inherits is a reference to nothing, and no format', () => {
+  const inherited = Object.getOwnPropertyNames(Object.prototype)
+  assert.ok(inherited.includes('__proto__') && inherited.includes('constructor'))
+  for (const name of inherited) {
+    const schemas: JsonSchema[] = [
+      { $ref: name },
+      { $ref: `./${name}` },
+      { $ref: `a/../${name}#` },
+      { $ref: `%${name.charCodeAt(0).toString(16)}${name.slice(1)}` },
+      { $ref: `#/${name}` },
+      { $ref: `#/$defs/${name}`, $defs: {} },
+      { $ref: `#/$defs/a/${name}`, $defs: { a: { type: 'string' } } },
+      { properties: { a: { $ref: name } }, required: ['a'] },
+      { $id: 'http://x/', $ref: name },
+      { $dynamicRef: `#${name}` },
+      { $dynamicAnchor: name, type: 'string' },
+    ]
+    for (const schema of schemas) assert.throws(() => compile('written', schema), /resolve/, JSON.stringify(schema))
+    const own = { $ref: `#/$defs/${name}`, $defs: JSON.parse(`{"${name}":{"type":"string"}}`) as object } as JsonSchema
+    assert.deepEqual(judged(own, ['', 1]), [true, false])
+    const anchored: JsonSchema = { $ref: `#${name}`, $defs: { a: { $anchor: name, type: 'string' } } }
+    assert.deepEqual(judged(anchored, ['', 1]), [true, false])
+    assert.deepEqual(judged({ $id: name, type: 'string' }, ['', 1]), [true, false])
+    assert.deepEqual(judged({ type: 'string', format: name }, ['', 1]), [true, false])
+    assert.deepEqual(judged({ format: name }, ['', 1]), [true, true])
+    const nested = { [name]: { $ref: name } }
+    assert.deepEqual(judged({ enum: [nested], default: nested, examples: [nested] }, [nested, {}]), [true, false])
+    const keyed = JSON.parse(`{"properties":{"${name}":{"type":"string"}},"required":["${name}"]}`) as JsonSchema
+    const values = [`{"${name}":""}`, `{"${name}":1}`, '{}'].map((text) => JSON.parse(text) as unknown)
+    // Ajv leaves out the property `__proto__`, but asks for it.
+    assert.deepEqual(judged(keyed, values), [true, name === '__proto__', false])
+  }
+})
+
+test('schemas are told apart by what is in them, and values of objects are compared', () => {
+  const twice: JsonSchema = {
+    $id: 'http://x/y',
+    properties: { a: { $id: 'z', const: { b: [{}] } } },
+    $defs: { c: { $ref: 'z' } },
+  }
+  assert.deepEqual(judged(twice, [{ a: { b: [{}] } }, { a: { b: [] } }]), [true, false])
+  assert.deepEqual(judged({ const: { a: 1 } }, [{ a: 1 }, { a: 2 }]), [true, false])
+})
+
+function judged(schema: JsonSchema, values: unknown[]): boolean[] {
+  const check = compile('written', schema)
+  return values.map((value) => check(value, 'answer') === null)
+}

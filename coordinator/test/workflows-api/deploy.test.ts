@@ -126,6 +126,8 @@ test('what is wrong with the files is told with its path, and nothing is kept of
     [files('bad', {}, ', "timeuot": "1m"'), 'timeuot'],
     [files('bad', {}, ', "timeout": "soon"'), 'timeout'],
     [files('bad', {}, ', "entry": "main.ts"'), 'entry'],
+    // esbuild takes it for a pattern, though a file is called so.
+    [files('bad', { 'a*/index.ts': GREET }, ', "entry": "a*/index.ts"'), 'entry'],
     [files('Bad Slug'), 'slug'],
     [files('bad', { '../outside.ts': '' }), 'files[2].path'],
   ]

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { ApiKey } from '@windlass/shared/model/api-key.ts'
 import { printTable } from '../table.ts'
-import { note, print, timeText } from '../terminal.ts'
+import { note, print, safe, timeText } from '../terminal.ts'
 import { type AdminFlags, doesAdmin, lengthOf, listed, needed, orgOf, roleOf, scopesOf } from './admin-flags.ts'
 
 export function addAdminKeys(group: Command): void {
@@ -115,7 +115,8 @@ function addRevoke(group: Command): void {
       const revoked = await revokeKey(admin, key)
       await session.answer({ revoked }, () => {
         print(revoked.id)
-        note(revoked.isNew ? `Revoked the API key ${revoked.name}.` : `The API key ${revoked.name} was revoked before.`)
+        const name = safe(revoked.name, process.stderr)
+        note(revoked.isNew ? `Revoked the API key ${name}.` : `The API key ${name} was revoked before.`)
         noteEnded(revoked)
       })
     },

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { printTable } from '../table.ts'
-import { note, print, timeText } from '../terminal.ts'
+import { note, print, safe, timeText } from '../terminal.ts'
 import { doesAdmin, lengthOf, orgOf, roleOf } from './admin-flags.ts'
 import { noteEnded, stateOf } from './admin-keys.ts'
 
@@ -81,7 +81,8 @@ function addRevoke(group: Command): void {
       const revoked = await revokeSession(admin, given)
       await session.answer({ revoked }, () => {
         print(revoked.id)
-        note(revoked.isNew ? `Revoked the session ${revoked.name}.` : `The session ${revoked.name} was revoked before.`)
+        const name = safe(revoked.name, process.stderr)
+        note(revoked.isNew ? `Revoked the session ${name}.` : `The session ${name} was revoked before.`)
         noteEnded(revoked)
       })
     },

@@ -10,7 +10,7 @@ import { quoted } from '../next-page.ts'
 import { during } from '../progress.ts'
 import { does } from '../session.ts'
 import type { Session } from '../session.ts'
-import { bytesText, note, paint, print } from '../terminal.ts'
+import { behindBar, bytesText, note, paint, print } from '../terminal.ts'
 
 export interface Package {
   slug: string
@@ -127,7 +127,8 @@ async function tellVersion(session: Session, packed: Package, version: WorkflowV
 }
 
 function tellWarnings(packed: Package, version: WorkflowVersion): void {
-  for (const warning of [...packed.warnings, ...version.warnings]) note(paint('yellow', `warning: ${warning}`))
+  for (const warning of [...packed.warnings, ...version.warnings])
+    note(paint('yellow', behindBar(`warning: ${warning}`, process.stderr)))
 }
 
 async function tell(session: Session, packed: Package, answer: Deployed): Promise<void> {

@@ -47,7 +47,8 @@ async function tell(session: Session, since: string | undefined, isWanted: (even
       else if (isReset) progress.note(paint('yellow', `Events behind ${since ?? 'the last one'} are gone. ${WAY_ON}`))
       else progress.note(paint('dim', 'following'))
     }
-    const onReconnect = (why: string) => isJson || progress.note(paint('dim', `connection lost (${why}), trying again`))
+    const onReconnect = (why: string) =>
+      isJson || progress.note(paint('dim', safe(`connection lost (${why}), trying again`, process.stderr)))
     for await (const event of client.followOrg({ since, signal: stop.signal, onReady, onReconnect })) {
       position = event.position
       if (isWanted(event)) progress.print(isJson ? JSON.stringify(event) : lineOf(event))

@@ -56,7 +56,7 @@ function promptText({ prompt }: PendingInput): string {
 
 /** What may be answered, in the words of TypeScript. */
 function answerText({ schema }: PendingInput): string {
-  return typeof schema === 'object' && schema !== null ? schemaText(schema) : 'any'
+  return schema === null ? 'any' : schemaText(schema)
 }
 
 const HELP = `

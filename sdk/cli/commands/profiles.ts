@@ -12,7 +12,7 @@ import { does } from '../session.ts'
 import type { Session } from '../session.ts'
 import { settingsFrom } from '../settings.ts'
 import { printTable } from '../table.ts'
-import { note, paint, print } from '../terminal.ts'
+import { behindBar, note, paint, print, safe } from '../terminal.ts'
 
 const HELP = `
 A profile is an address with the credentials for it, and they are sent to no other. Profiles are kept in
@@ -195,9 +195,11 @@ function addWhoami(program: Command): void {
     const also = asSession ? await createClient({ url, apiKey: token }).account.get({}) : undefined
     await session.answer({ url, from, me, ...(also && { session: also.me }) }, () => {
       print(`${url}, from ${from}`)
-      print(`org      ${me.org.slug} (${me.org.name})`)
-      for (const { kind, id, name, role, scopes } of [me.credential, ...(also ? [also.me.credential] : [])])
-        print(`${kind.padEnd(7)}  ${name}, ${role}, ${scopes.join(' ') || 'all that its role may do'}  ${id}`)
+      print(behindBar(`org      ${me.org.slug} (${me.org.name})`, process.stdout))
+      for (const { kind, id, name, role, scopes } of [me.credential, ...(also ? [also.me.credential] : [])]) {
+        const may = scopes.join(' ') || 'all that its role may do'
+        print(`${kind.padEnd(7)}  ${safe(name, process.stdout)}, ${role}, ${may}  ${id}`)
+      }
       if (!also && me.credential.kind === 'key')
         note('No session is known: keys and secrets cannot be written from here.')
     })

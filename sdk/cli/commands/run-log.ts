@@ -63,8 +63,10 @@ export function printLines(events: RunEvent[], line: (event: RunEvent) => string
   for (const event of events) print(line(event))
 }
 
+/** The text alone: a file or a pipe gets it as the program has written it, with all its lines. */
 function logLine(event: RunEvent): string {
-  return safe(logText(event), process.stdout).replaceAll('\r', '')
+  const text = logText(event)
+  return (process.stdout.isTTY ? safe(text, process.stdout) : text).replaceAll('\r', '')
 }
 
 async function followEvents(session: Session, { run: id, since, channels }: Query): Promise<number> {

@@ -8,7 +8,7 @@ import { runnerId } from '../fleet/names.ts'
 import { tellPlan } from '../fleet/plan.ts'
 import { does } from '../session.ts'
 import type { Session } from '../session.ts'
-import { note, print, timeText } from '../terminal.ts'
+import { note, print, safe, timeText } from '../terminal.ts'
 
 const HELP = `
 <runner> is the id of a runner, or its name where no other has it. It gets nothing new, what only waits moves elsewhere, and what
@@ -67,7 +67,7 @@ function argsOf({ deadline, onDeadline, reason, epoch }: DrainFlags) {
 }
 
 function tell({ id, name, intake }: Runner): void {
-  print(`${name} is ${intake.state} (epoch ${intake.epoch})`)
+  print(`${safe(name, process.stdout)} is ${intake.state} (epoch ${intake.epoch})`)
   if (intake.state !== 'draining') return
   note(`Deadline ${timeText(intake.deadlineAt)}. Next: windlass runners plan ${id} shows what it waits for`)
 }

@@ -132,7 +132,7 @@ function addRevoke(group: Command): void {
     await confirmed(session, `Shut ${given} out for good, and kill what it executes?`, options['yes'] === true)
     const answer = await session.client.runners.revoke({ ...args, runner })
     await session.answer(answer, () => {
-      print(`${answer.runner.name} is revoked (epoch ${answer.runner.intake.epoch})`)
+      print(`${safe(answer.runner.name, process.stdout)} is revoked (epoch ${answer.runner.intake.epoch})`)
       note(`Next: windlass runners deregister ${answer.runner.id} forgets it`)
     })
   })

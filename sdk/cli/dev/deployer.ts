@@ -5,7 +5,7 @@ import { createOrUpdate, packFolder } from '../commands/deploy.ts'
 import type { Deployed, Package } from '../commands/deploy.ts'
 import { reportOf } from '../failure.ts'
 import type { Session } from '../session.ts'
-import { lengthText, note, paint } from '../terminal.ts'
+import { behindBar, lengthText, note, paint } from '../terminal.ts'
 
 const BACKOFF = { firstMs: 500, capMs: 10_000 }
 
@@ -102,7 +102,8 @@ export class Deployer {
     this.isBroken = true
     const { message, envelope } = reportOf(error, 'deploy')
     if (this.session.isJson) note(JSON.stringify(envelope))
-    else this.session.progress.note(`${paint('red', '✖')} ${message}\n  ${paint('dim', next)}`)
+    else
+      this.session.progress.note(`${paint('red', '✖')} ${behindBar(message, process.stderr)}\n  ${paint('dim', next)}`)
   }
 }
 

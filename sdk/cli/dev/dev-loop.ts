@@ -9,7 +9,7 @@ import { tellRun } from '../follow-run.ts'
 import { jsonArgument } from '../json-argument.ts'
 import type { Session } from '../session.ts'
 import { isUnsure } from '../way-out.ts'
-import { lengthText, note, paint, print } from '../terminal.ts'
+import { behindBar, lengthText, note, paint, print } from '../terminal.ts'
 import { Deployer } from './deployer.ts'
 import type { Deployment } from './deployer.ts'
 import { watchFolder } from './watch-folder.ts'
@@ -77,7 +77,8 @@ export class DevLoop {
     const isOther = warnings.join('\n') !== this.warnings
     this.warnings = warnings.join('\n')
     if (isOther && !this.session.isJson)
-      for (const warning of warnings) this.session.progress.note(paint('yellow', `warning: ${warning}`))
+      for (const warning of warnings)
+        this.session.progress.note(paint('yellow', behindBar(`warning: ${warning}`, process.stderr)))
     const took = isNew ? `in ${lengthText(tookMs)}` : 'as before'
     this.say(`${paint('green', '✔')} ${workflow.slug}, version ${version.version}, ${took}`, {
       deployed: { workflow, version },
@@ -147,7 +148,10 @@ export class DevLoop {
     const { message, next, envelope } = reportOf(error, 'dev')
     const hint = next?.replace('again: windlass dev', 'save again')
     if (this.session.isJson) note(JSON.stringify(envelope))
-    else this.session.progress.note(`${paint('red', '✖')} ${message}${hint ? `\n  Next: ${hint}` : ''}`)
+    else {
+      const what = behindBar(message, process.stderr)
+      this.session.progress.note(`${paint('red', '✖')} ${what}${hint ? `\n  Next: ${hint}` : ''}`)
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import { ApiError } from '../../client/index.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 import type { Session } from '../session.ts'
-import { print } from '../terminal.ts'
+import { print, safe } from '../terminal.ts'
 import { DrainProgress, countsText } from './drain-progress.ts'
 
 const LOOK_MS = 1_000
@@ -28,7 +28,7 @@ export async function drained(session: Session, asked: Runner): Promise<number> 
     const last = await watch(session, asked, stop.signal)
     session.progress.end()
     if (session.isJson) print(JSON.stringify({ runner: last }))
-    else print(`${last.name} is drained (epoch ${last.intake.epoch})`)
+    else print(`${safe(last.name, process.stdout)} is drained (epoch ${last.intake.epoch})`)
     return EXIT.ok
   } finally {
     stop.over()

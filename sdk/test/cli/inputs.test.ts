@@ -34,6 +34,20 @@ test('inputs list is a line per question for a pipe, and the answer itself with 
   assert.deepEqual(JSON.parse((await runCli(['inputs', 'list', '--json'], { url })).stdout), answer)
 })
 
+test('a question ends no list, whatever stands in its schema', async (t) => {
+  const schemas = [{ type: 'object', properties: { x: true }, required: ['x'] }, { anyOf: [true] }, false, { $ref: 7 }]
+  const inputs = schemas.map((schema) => anInput({ schema }))
+  const { url } = await startFake(t, { 'inputs.list': () => ({ inputs, nextCursor: null }) })
+  const { code, stdout, stderr } = await runCli(['inputs', 'list'], { url })
+  assert.equal(code, 0, stderr)
+  const cells = stdout.trimEnd().split('\n')
+  assert.deepEqual(
+    cells.map((line) => line.split('\t').at(-2)),
+    ['{ x: any }', 'any', 'never', 'any'],
+  )
+  assert.match(stderr, /respond \S+ '\{"x":null\}'/)
+})
+
 test('inputs get shows the question and what it takes', async (t) => {
   const input = anInput({ status: 'answered', closedAt: Date.now(), answeredBy: 'key_x', answer: { a: 1 } })
   const { url } = await serviceWith(t, input)

@@ -1,10 +1,11 @@
 import type { Log } from '@windlass/shared/log.ts'
-import type { Held, Written } from '../run/spool/held.ts'
+import { unsentChars, type Held, type Written } from '../run/spool/held.ts'
 import { isBefore, type Position } from '../run/spool/position.ts'
 import type { ReadLine } from '../run/spool/segments.ts'
 import type { Spool } from '../run/spool/spool.ts'
 import { FRAME_CHARS, inFrames, withoutFirst } from './batches.ts'
 import type { Link } from './link.ts'
+import { Turns, Waiting } from './waiting.ts'
 import { openWindow, type Window } from './window.ts'
 
 export interface UploadOptions {
@@ -18,8 +19,8 @@ export interface UploadOptions {
 }
 
 /**
- * Sends what the spool holds: from memory while the connection keeps up, else from the files. What one placement says
- * keeps its order; what others say does not stand behind all that a talkative one has said.
+ * Sends what the spool holds: from memory while the connection keeps up with a placement, else from the files. What one
+ * placement says keeps its order; what others say does not stand behind all that a talkative one has said.
  */
 export interface Upload {
   /** A new connection, or the coordinator asks again: starts over with what is not known to have arrived. */
@@ -33,8 +34,9 @@ export interface Upload {
 const WINDOW_CHARS = 4 * 1024 * 1024
 /** What an entry costs the coordinator, however short it is: of empty lines some 20,000 are under way, for 0.4 s. */
 const ENTRY_CHARS = 128
-/** A placement with so many more entries to send than it has sent is sent behind the others. */
+/** A placement with more entries or characters to send is talkative; `WINDOW_CHARS` are some 0.3 s of a coordinator. */
 const TALKATIVE_ENTRIES = 8_192
+const TALKATIVE_CHARS = WINDOW_CHARS
 
 type Batch = Extract<ReadLine, { kind: 'batch' }>
 
@@ -42,20 +44,18 @@ export function createUpload(options: UploadOptions): Upload {
   return new SpoolUpload(options)
 }
 
-/** Live, it sends what is written as it is written; else it reads the files until it has caught up. */
+/** Of most placements it sends what is written as it is written; of those that are behind it reads the files. */
 class SpoolUpload implements Upload {
   readonly #options: UploadOptions
   readonly #window: Window
-  /** Written, not sent, and next in order; only while it is live. */
-  #waiting: Written[] = []
-  #waitingChars = 0
-  /** When each was sent last, in turns. */
-  readonly #servedAt = new WeakMap<Held, number>()
-  #served = 0
-  /** They are read from the files while others are live, and how far they have been. */
-  #talkative: { of: ReadonlySet<Held>; at: Position } | undefined
+  readonly #turns = new Turns()
+  /** Next in order, and of none that is behind. */
+  readonly #waiting = new Waiting(this.#turns)
+  /** These are read from the files. What is not sent of one stands nowhere before the place. */
+  readonly #behind = new Map<Held, Position>()
   #isLive = false
   #isBlocked = false
+  #isReading = false
   /** Raised by each rewind, so that what was under way before it ends. */
   #turn = 0
 
@@ -68,8 +68,10 @@ class SpoolUpload implements Upload {
 
   rewind(): void {
     const { spool } = this.#options
-    this.#window.clear()
-    this.#restart(spool.held().every(isSent) ? spool.reader.end() : spool.reader.oldest())
+    this.stop()
+    this.#isLive = true
+    for (const held of spool.held()) if (!isSent(held)) this.#behind.set(held, this.#unsentFrom(held))
+    this.#readOn()
   }
 
   settle(): void {
@@ -78,77 +80,93 @@ class SpoolUpload implements Upload {
 
   stop(): void {
     this.#turn += 1
-    this.#isLive = false
+    this.#isLive = this.#isBlocked = this.#isReading = false
+    this.#waiting.clear()
+    this.#behind.clear()
     this.#window.clear()
   }
 
-  #restart(from: Position): void {
+  /** The file in which the next entry of a placement stands. */
+  #unsentFrom({ sent, acked, parts }: Held): Position {
+    const part = parts.find(({ last }) => last > sent)
+    // What was acknowledged, and is asked for again, is in one of the files or in none.
+    return part && sent >= acked ? { segment: part.segment, offset: 0 } : this.#options.spool.reader.oldest()
+  }
+
+  #readOn(): void {
+    if (this.#isReading) return
     const { link, log } = this.#options
-    this.#turn += 1
-    this.#waiting = []
-    this.#waitingChars = 0
-    this.#isLive = this.#isBlocked = false
-    const begin = this.#talkative ? earlier(this.#talkative.at, from) : from
-    this.#talkative = undefined
-    this.#fromFiles(begin, this.#turn).catch((error: unknown) => {
+    this.#isReading = true
+    this.#readBehind(this.#turn).catch((error: unknown) => {
       log.error('spool.unreadable', { error })
       link.drop('the spool cannot be read')
     })
   }
 
-  /** Ends when everything is sent that stands in the files. It is live before that for all but the talkative. */
-  async #fromFiles(from: Position, mine: number): Promise<void> {
-    const talkative = new Set(this.#options.spool.held().filter(isTalkative))
-    await this.#sendFiles(from, mine, {
-      isMeant: (held) => !talkative.has(held),
-      onEnd: () => {
-        if (talkative.size > 0) this.#talkative = { of: talkative, at: from }
-        this.#isLive = true
-      },
-    })
-    if (talkative.size === 0) return
-    await this.#sendFiles(from, mine, {
-      isMeant: (held) => talkative.has(held),
-      onEnd: () => (this.#talkative = undefined),
-      onPiece: (at) => (this.#talkative = { of: talkative, at }),
-    })
-  }
-
-  async #sendFiles(from: Position, mine: number, { isMeant, onEnd, onPiece }: Reading): Promise<void> {
+  /** Ends when nobody is behind any more. */
+  async #readBehind(mine: number): Promise<void> {
     const { spool, link } = this.#options
     const goesOn = () => mine === this.#turn && link.isReady
-    for (let at = from; goesOn();) {
-      const end = spool.reader.end()
-      if (at.segment === end.segment && at.offset >= end.offset) return this.#atEnd(isMeant, onEnd)
-      // The window may be full already: one way to here is that memory is.
+    while (goesOn()) {
+      // It may be full already: one way to here is that memory is.
       await this.#window.room()
-      const { lines, next } = await spool.reader.read(at)
-      if (!goesOn()) return
-      const batches = lines.filter((line) => line.kind === 'batch')
-      const { segment } = at
-      await this.#send(batches.flatMap((line) => this.#unsentOf(line, segment, isMeant)))
-      if (!goesOn()) return
-      at = next
-      onPiece?.(at)
+      if (!goesOn()) break
+      this.#leaveOutCaughtUp()
+      const turn = this.#nextTurn()
+      if (!turn) break
+      let chunk = await spool.reader.read(turn.at)
+      // Where it cannot be read, it is tried again until it is given up.
+      while (goesOn() && !isBefore(turn.at, chunk.next)) chunk = await spool.reader.read(turn.at)
+      if (!goesOn()) break
+      const batches = chunk.lines.filter((line) => line.kind === 'batch')
+      const sending = this.#send(batches.flatMap((line) => this.#unsentOf(line, turn)))
+      this.#advance(turn.of, chunk.next)
+      await sending
+    }
+    if (mine === this.#turn) this.#isReading = false
+  }
+
+  /** What they write from now on is sent as it is written. */
+  #leaveOutCaughtUp(): void {
+    const { spool } = this.#options
+    for (const [held, at] of this.#behind) {
+      const isKnown = spool.find(held.run, held.epoch) === held
+      // All that was written by now has been read: what is not sent stands in no file any more. Where nothing follows
+      // it, no later batch would show that.
+      const isMissing = isKnown && !isSent(held) && !isBefore(at, spool.reader.end())
+      if (!isKnown || isSent(held) || isMissing) this.#behind.delete(held)
+      if (isMissing) this.#options.onGap(held)
     }
   }
 
   /**
-   * All that was written by now has been read: what is not sent stands in no file any more. Where nothing follows it,
-   * no later batch would show that.
+   * Of whoever was sent nothing for the longest time, with all others of its kind that are in the same file: they go
+   * through it together, so that it is not read once for each of them.
    */
-  #atEnd(isMeant: Reading['isMeant'], onEnd: () => void): void {
-    const { spool } = this.#options
-    const missing = spool.held().filter((held) => isMeant(held) && !isSent(held))
-    // First, as what is said of the missing is to be sent too.
-    onEnd()
-    for (const held of missing) if (spool.find(held.run, held.epoch) === held) this.#options.onGap(held)
+  #nextTurn(): Turn | undefined {
+    const behind = [...this.#behind]
+    if (behind.length === 0) return undefined
+    const [first, { segment }] = behind.reduce((one, other) =>
+      this.#turns.last(other[0]) < this.#turns.last(one[0]) ? other : one,
+    )
+    const kind = isTalkative(first)
+    const together = behind.filter(([held, at]) => at.segment === segment && isTalkative(held) === kind)
+    const at = together.map(([, place]) => place).reduce((one, other) => (isBefore(other, one) ? other : one))
+    return { at, of: new Set(together.map(([held]) => held)) }
   }
 
-  #unsentOf(line: Batch, segment: number, isMeant: Reading['isMeant']): string[] {
+  #unsentOf(line: Batch, { at, of }: Turn): string[] {
     const held = this.#options.spool.find(line.run, line.epoch)
-    if (!held || isBefore({ segment, offset: line.offset }, held.from)) return []
-    return isMeant(held) ? this.#unsent(held, line.first, line.last, () => line.json()) : []
+    if (!held || !of.has(held) || isBefore({ segment: at.segment, offset: line.offset }, held.from)) return []
+    const texts = this.#unsent(held, line.first, line.last, () => line.json())
+    if (texts.length > 0) this.#turns.serves(held)
+    return texts
+  }
+
+  /** Of these all is read that stands before `next`. */
+  #advance(readOf: ReadonlySet<Held>, next: Position): void {
+    for (const held of readOf)
+      this.#behind.set(held, later(this.#behind.get(held)!, later(next, this.#unsentFrom(held))))
   }
 
   #written(written: readonly Written[]): void {
@@ -157,51 +175,29 @@ class SpoolUpload implements Upload {
       this.#isLive = false
       return
     }
-    for (const each of written) {
-      if (this.#talkative?.of.has(each.held)) continue
-      this.#waiting.push(each)
-      this.#waitingChars += each.json.length
-    }
-    if (this.#waitingChars > this.#options.memoryBytes) return this.#restart(this.#waiting[0]!.at)
+    for (const each of written) if (!this.#behind.has(each.held)) this.#waiting.add(each)
+    if (this.#waiting.chars > this.#options.memoryBytes) this.#makeRoom()
     this.#pump()
   }
 
+  /** Half of the memory, or it would be full again at once. */
+  #makeRoom(): void {
+    const loudest = this.#waiting.takeLoudest(this.#options.memoryBytes / 2)
+    for (const [held, at] of loudest) this.#behind.set(held, at)
+    this.#readOn()
+  }
+
   #pump(): void {
-    while (this.#isLive && !this.#isBlocked && this.#waiting.length > 0) {
-      const texts = this.#takeFrame().flatMap((each) => this.#unsent(each.held, each.first, each.last, () => each.json))
+    while (this.#isLive && !this.#isBlocked && !this.#waiting.isEmpty) {
+      const written = this.#waiting.takeFrame(this.#frameChars())
+      const texts = written.flatMap((each) => this.#unsent(each.held, each.first, each.last, () => each.json))
       const sending = this.#send(texts)
       if (sending) void this.#resumeAfter(sending, this.#turn)
     }
   }
 
-  /** In turns: of each placement what it has said first, beginning with whom was sent nothing for the longest time. */
-  #takeFrame(): Written[] {
-    const byHeld = Map.groupBy(this.#waiting, ({ held }) => held)
-    const inTurn = [...byHeld.keys()].toSorted((a, b) => this.#lastServed(a) - this.#lastServed(b))
-    const taken = new Set<Written>()
-    const most = this.#frameChars()
-    let chars = 0
-    for (const held of inTurn) {
-      let own = 0
-      for (const each of byHeld.get(held)!) {
-        if (chars >= most || own >= most / inTurn.length) break
-        taken.add(each)
-        chars += each.json.length
-        own += each.json.length
-      }
-      if (own > 0) this.#servedAt.set(held, (this.#served += 1))
-    }
-    this.#waitingChars -= chars
-    this.#waiting = this.#waiting.filter((each) => !taken.has(each))
-    return [...taken]
-  }
-
   #frameChars(): number {
     return Math.min(FRAME_CHARS, this.#options.link.frameChars)
-  }
-
-  #lastServed(held: Held): number {
-    return this.#servedAt.get(held) ?? 0
   }
 
   async #resumeAfter(sending: Promise<void>, mine: number): Promise<void> {
@@ -242,20 +238,18 @@ class SpoolUpload implements Upload {
   }
 }
 
-/** One walk through the files: whose lines it sends, and what is heard of it. */
-interface Reading {
-  isMeant: (held: Held) => boolean
-  /** Where the files end: what is written from now on is not read any more. */
-  onEnd: () => void
-  onPiece?: (next: Position) => void
+/** A piece of a file that is read, and for whom. */
+interface Turn {
+  at: Position
+  of: ReadonlySet<Held>
 }
 
-function earlier(one: Position, other: Position): Position {
-  return isBefore(one, other) ? one : other
+function isTalkative(held: Held): boolean {
+  return held.written - held.sent > TALKATIVE_ENTRIES || unsentChars(held) > TALKATIVE_CHARS
 }
 
-function isTalkative({ written, sent }: Held): boolean {
-  return written - sent > TALKATIVE_ENTRIES
+function later(one: Position, other: Position): Position {
+  return isBefore(one, other) ? other : one
 }
 
 function isSent(held: Held): boolean {

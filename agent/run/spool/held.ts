@@ -96,6 +96,11 @@ export function addWritten(held: Held, last: number, chars: number, segment: num
   else held.parts.push({ segment, last })
 }
 
+/** Characters that stand in the files and are not sent, in steps of `MARK_CHARS`. */
+export function unsentChars({ marks, sent }: Held): number {
+  return marks.reduce((sum, { last, chars }) => (last > sent ? sum + chars : sum), 0)
+}
+
 /** Answers the characters that fell away and the files that hold nothing of it any more. */
 export function takeAcked(held: Held, seq: number): { chars: number; segments: number[] } {
   held.acked = Math.max(held.acked, Math.min(seq, held.written))

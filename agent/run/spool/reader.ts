@@ -103,9 +103,9 @@ export class SpoolReader {
     this.#isDamaged(at.segment, next.offset - at.offset)
   }
 
-  /** It was read there, or further on. */
+  /** It was read there, or further on in the same file. */
   #passed(at: Position): void {
-    if (!this.#failure || isBefore(at, this.#failure.at)) return
+    if (this.#failure?.at.segment !== at.segment || isBefore(at, this.#failure.at)) return
     this.#options.log('spool.readable', { file: this.#failure.file })
     this.#failure = undefined
   }

@@ -45,6 +45,8 @@ export interface Receiver {
   frameChars: number
   connect(): void
   disconnect(): void
+  /** For what a placement has said after so many entries, or after the acknowledged ones, as `resume` does. */
+  askAgain(run: string, seq?: number): void
   /** While true, what is sent waits: the promise that `sendEntries` gave settles when it is set to false. */
   block(isBlocked: boolean): void
 }
@@ -82,6 +84,12 @@ export function aReceiver(spool: Spool & Logged, memoryBytes = 8 * MIB): Receive
     disconnect() {
       isReady = false
       receiver.upload.stop()
+    },
+    askAgain(run, seq) {
+      const held = spool.find(run, 1)
+      if (!isReady || !held) return
+      held.sent = seq ?? held.acked
+      receiver.upload.rewind()
     },
     block(isBlocked) {
       for (const resume of blocked ?? []) resume()

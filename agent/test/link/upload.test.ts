@@ -11,6 +11,8 @@ import { aFolder, type Logged } from '../_kit/an-agent.ts'
 const RUNS = ['run_a', 'run_b', 'run_c']
 /** More than one placement may have to send before it is sent behind the others. */
 const FLOOD = 9_000
+/** Of a line of which 70 fill the window. */
+const LONG = 60_000
 
 async function withSpool(act: (spool: Spool & Logged) => Promise<void>): Promise<void> {
   const { folder, remove } = await aFolder()
@@ -24,16 +26,16 @@ async function withSpool(act: (spool: Spool & Logged) => Promise<void>): Promise
   }
 }
 
-/** Says its next numbers. */
+/** Says its next numbers, filled up with blanks. */
 function sayer(spool: Spool) {
   const counts = new Map<string, number>()
-  const say = (run: string, count: number) => {
+  const say = (run: string, count: number, chars = 0) => {
     const from = counts.get(run) ?? 0
     counts.set(run, from + count)
     void spool.append(
       run,
       1,
-      Array.from({ length: count }, (_, i) => anEntry(String(from + i + 1))),
+      Array.from({ length: count }, (_, i) => anEntry(String(from + i + 1).padEnd(chars))),
     )
   }
   return { say, counts }
@@ -48,16 +50,27 @@ function acknowledge(spool: Spool, receiver: Receiver): void {
 
 /** Acknowledges what comes until all has come, in order and once. */
 async function comesWhole(spool: Spool, receiver: Receiver, counts: ReadonlyMap<string, number>): Promise<void> {
-  const isThere = () => [...counts].every(([run, count]) => received(receiver, run).length >= count)
+  const isThere = () =>
+    receiver.gaps > 0 || [...counts].every(([run, count]) => received(receiver, run).length >= count)
   await untilPolled('all that was said', () => {
     acknowledge(spool, receiver)
     return isThere()
   })
+  assert.equal(receiver.gaps, 0)
   for (const [run, count] of counts) {
     const expected = Array.from({ length: count }, (_, i) => String(i + 1))
-    assert.deepEqual(textsOf(received(receiver, run)), expected, run)
+    const texts = textsOf(received(receiver, run)).map((text) => text.trimEnd())
+    assert.deepEqual(texts, expected, run)
   }
-  assert.equal(receiver.gaps, 0)
+}
+
+/** How many of a run have come when the last of the other one comes. */
+function comeBefore(receiver: Receiver, { of, last }: { of: string; last: [run: string, count: number] }) {
+  const come = { count: 0 }
+  receiver.onFrame = () => {
+    if (received(receiver, last[0]).length < last[1]) come.count = received(receiver, of).length
+  }
+  return come
 }
 
 test('what others say does not stand behind a long backlog', async () => {
@@ -74,6 +87,74 @@ test('what others say does not stand behind a long backlog', async () => {
     spool.flush()
     assert.equal(received(receiver, 'run_b').length, 2)
     assert.ok(received(receiver, 'run_a').length < 6 * FLOOD)
+    await comesWhole(spool, receiver, counts)
+  })
+})
+
+test('what others say does not stand behind a backlog of long lines', async () => {
+  await withSpool(async (spool) => {
+    const { say, counts } = sayer(spool)
+    say('run_a', 300, LONG)
+    say('run_b', 1)
+    spool.flush()
+    const receiver = aReceiver(spool)
+    const before = comeBefore(receiver, { of: 'run_a', last: ['run_b', 1] })
+    receiver.connect()
+    await comesWhole(spool, receiver, counts)
+    assert.ok(before.count < 100, `${before.count} lines`)
+  })
+})
+
+test('who says more than memory takes is read from the files, and the others are not', async () => {
+  await withSpool(async (spool) => {
+    const { say, counts } = sayer(spool)
+    const receiver = aReceiver(spool)
+    receiver.connect()
+    await untilPolled('it is live', () => {
+      say('run_c', 1)
+      spool.flush()
+      return received(receiver, 'run_c').length > 0
+    })
+    // The window is full with the first 70.
+    say('run_a', 300, LONG)
+    say('run_b', 1)
+    spool.flush()
+    const before = comeBefore(receiver, { of: 'run_a', last: ['run_b', 1] })
+    await comesWhole(spool, receiver, counts)
+    assert.ok(before.count < 200, `${before.count} lines`)
+  })
+})
+
+test('of two that have said much, one does not stand behind all of the other', async () => {
+  await withSpool(async (spool) => {
+    const { say, counts } = sayer(spool)
+    say('run_a', 400, LONG)
+    say('run_b', 100, LONG)
+    spool.flush()
+    const receiver = aReceiver(spool)
+    const before = comeBefore(receiver, { of: 'run_a', last: ['run_b', 100] })
+    receiver.connect()
+    await comesWhole(spool, receiver, counts)
+    assert.ok(before.count < 300, `${before.count} lines`)
+  })
+})
+
+test('what was acknowledged and is asked for again is read where it stands', async () => {
+  await withSpool(async (spool) => {
+    const { say, counts } = sayer(spool)
+    say('run_b', 1)
+    say('run_a', 3)
+    spool.flush()
+    spool.ack('run_a', 1, 3)
+    // Another file, and only what stands there is not acknowledged.
+    say('run_c', 80, LONG)
+    say('run_a', 1)
+    spool.flush()
+    const receiver = aReceiver(spool)
+    receiver.connect()
+    receiver.disconnect()
+    receiver.connect()
+    receiver.askAgain('run_a', 0)
     await comesWhole(spool, receiver, counts)
   })
 })
@@ -148,14 +229,14 @@ test('what a former connection has brought is not missed when its file is gone',
 
 test('whatever is written, cut and acknowledged: all comes once and in order', async (t) => {
   const run = fc.constantFrom(...RUNS)
-  const step = fc.oneof(
-    fc.record({ do: fc.constant('say'), run, count: fc.constantFrom(1, 3, 700, FLOOD, 2 * FLOOD) }),
-    fc.record({
-      do: fc.constantFrom('flush', 'connect', 'cut', 'ack', 'turns'),
-      run,
-      count: fc.integer({ min: 1, max: 8 }),
-    }),
-  )
+  const say = fc.record({ do: fc.constant('say'), run, count: fc.constantFrom(1, 3, 700, FLOOD, 2 * FLOOD) })
+  const long = fc.record({ do: fc.constant('long'), run, count: fc.constantFrom(1, 10, 80) })
+  const act = fc.record({
+    do: fc.constantFrom('flush', 'connect', 'again', 'cut', 'ack', 'turns'),
+    run,
+    count: fc.integer({ min: 1, max: 8 }),
+  })
+  const step = fc.oneof({ arbitrary: say, weight: 3 }, { arbitrary: long, weight: 1 }, { arbitrary: act, weight: 4 })
   const scenario = fc.record({
     steps: fc.array(step, { maxLength: 25 }),
     memoryBytes: fc.constantFrom(4_000, 2 ** 20),
@@ -164,13 +245,15 @@ test('whatever is written, cut and acknowledged: all comes once and in order', a
   await fc.assert(
     fc.asyncProperty(scenario, ({ steps, memoryBytes, frameChars }) =>
       withSpool(async (spool) => {
-        const { say, counts } = sayer(spool)
+        const { say: says, counts } = sayer(spool)
         const receiver = aReceiver(spool, memoryBytes)
         receiver.frameChars = frameChars
         for (const each of steps) {
-          if (each.do === 'say') say(each.run, each.count)
+          if (each.do === 'say') says(each.run, each.count)
+          else if (each.do === 'long') says(each.run, each.count, LONG)
           else if (each.do === 'flush') spool.flush()
           else if (each.do === 'connect') receiver.connect()
+          else if (each.do === 'again') receiver.askAgain(each.run)
           else if (each.do === 'cut') receiver.disconnect()
           else if (each.do === 'ack') acknowledge(spool, receiver)
           else for (let i = 0; i < each.count; i++) await new Promise((resolve) => setImmediate(resolve))

@@ -151,6 +151,34 @@ spoolTest('a file that somebody may mend is waited for', 0, async (on) => {
   assert.equal(receiver.gaps, 0)
 })
 
+spoolTest('who has nothing in a file that cannot be read is not kept waiting by it', NEVER_MS, async (on) => {
+  const { spool } = on
+  breakDisk(on.file)
+  const receiver = aReceiver(spool)
+  receiver.connect()
+  await until('it is noticed', () => named(on, 'spool.unreadable').length > 0)
+  spool.open([['run_c', 1]])
+  void spool.append('run_c', 1, [anEntry('c1')])
+  spool.flush()
+  assert.deepEqual(textsOf(receiver.got.get('run_c/1') ?? []), ['c1'])
+  mend(on.file)
+  await until('the others', () => receiver.got.get('run_a/1')?.length === 2)
+})
+
+spoolTest('a file is not readable because another one is', NEVER_MS, async (on) => {
+  const { spool } = on
+  breakDisk(on.file)
+  await spool.reader.read(spool.reader.oldest())
+  void spool.append('run_b', 1, [anEntry('b2')])
+  spool.flush()
+  const { lines } = await spool.reader.read({ segment: spool.reader.end().segment, offset: 0 })
+  assert.ok(lines.some(({ kind }) => kind === 'batch'))
+  assert.match((await spool.reader.trouble())!, /cannot be read/)
+  assert.deepEqual(named(on, 'spool.readable'), [])
+  mend(on.file)
+  assert.equal(await spool.reader.trouble(), undefined)
+})
+
 spoolTest('a file that nobody asks for any more keeps nobody from work', 0, async (on) => {
   const { spool } = on
   renameSync(on.file, `${on.file}.away`)

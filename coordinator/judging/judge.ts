@@ -90,7 +90,7 @@ const WINDOW_MS = 60_000
 const COMPILING = { ms: 1000, windowMs: WINDOW_MS }
 
 const PROCESSES = {
-  name: 'judging',
+  name: 'judging' as const,
   entry: new URL('./program.ts', import.meta.url),
   cpuMs: VALUE_MS,
   wallMs: CLOCK_MS,

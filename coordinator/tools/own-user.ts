@@ -5,22 +5,26 @@ import { fileURLToPath } from 'node:url'
 
 export type OwnUser = { user: { uid: number; gid: number } } | { user: undefined; why: string }
 
-/** User id above those of users and their containers, and beside the range from which agents take users for runs. */
-const UID = 699_900
+/**
+ * User ids above those of users and their containers, and beside the range from which agents take users for runs. One
+ * for each program: what is executed in one of them reads nothing of the others.
+ */
+const UIDS = { deploys: 699_900, judging: 699_901 }
 const TRIAL_MS = 30_000
 
 /**
  * A user of their own for child processes, who cannot read what is the coordinator's alone: keys, its environment, its
  * memory. Tried for real: it must reach the files that it is to run, and we must be able to end it.
  */
-export async function ownUser(files: readonly URL[]): Promise<OwnUser> {
+export async function ownUser(of: keyof typeof UIDS, files: readonly URL[]): Promise<OwnUser> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0)
     return { user: undefined, why: 'only a coordinator that runs as root on Linux can take one' }
-  const user = { uid: UID, gid: UID }
+  const uid = UIDS[of]
+  const user = { uid, gid: uid }
   const paths = [process.execPath, ...files.map((file) => fileURLToPath(file))]
   try {
     const isReached = await tried(user, paths)
-    return isReached ? { user } : { user: undefined, why: `user ${UID} cannot read ${paths.join(', or ')}` }
+    return isReached ? { user } : { user: undefined, why: `user ${uid} cannot read ${paths.join(', or ')}` }
   } catch (error) {
     return { user: undefined, why: (error as Error).message }
   }

@@ -135,7 +135,7 @@ async function settle(program: URL, bounds: Bounds): Promise<{ own: OwnUser; fir
   const known = settled.get(program.href)
   if (known) return { own: known }
   const esbuild = new URL(import.meta.resolve('esbuild'))
-  const own = await ownUser([program, esbuild, new URL(import.meta.resolve('typescript-api'))])
+  const own = await ownUser('deploys', [program, esbuild, new URL(import.meta.resolve('typescript-api'))])
   const tried = own.user ? await tryUser(own.user, program, bounds) : { own }
   settled.set(program.href, tried.own)
   return tried

@@ -35,11 +35,11 @@ const thrownOf = (runs: readonly Changed[]) => flat(runs, ({ journal: { thrown }
 /**
  * These attempts threw. Where the last that one was given is the failure of a step, it is likely to be why, unless that
  * is known to be another: the next attempt is to try it again, whatever was called after it, as if it had not been
- * given. That it was is told by `after`, which stays. Not so where an attempt before had got further: what it has bought
- * would be bought again; but what lies behind a failure that was taken back then is no way that it has got. Of the
- * attempt that was given it last before this one other calls count as well: only of that one, as nobody may ever ask
- * for them. And not with a child or a question: what was called after it has the same arguments, and would be called
- * twice.
+ * given. That it was is told by `after`, which stays. Not so where an attempt before had got further: what it has
+ * bought would be bought again; but what lies behind a failure that was taken back then is no way that it has got. Of
+ * the attempt that was given it last before this one other calls count as well: only of that one, as nobody may ever
+ * ask for them. And not with a child or a question: what was called after it has the same arguments, and would be
+ * called twice.
  */
 export function takeBackFailure(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   const rows = thrownOf(runs)

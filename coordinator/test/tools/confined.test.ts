@@ -8,14 +8,13 @@ import { createLog } from '@windlass/shared/log.ts'
 import { onMoment } from '@windlass/shared/probe.ts'
 import { createJudge } from '../../judging/judge.ts'
 import { schemaOf } from '../../judging/schema.ts'
-import type { Child } from '../../tools/child.ts'
 import { startConfined } from '../../tools/confined.ts'
 import { ownUser } from '../../tools/own-user.ts'
 import type { Wish } from './programs/tool.ts'
 
 const tool = new URL('./programs/tool.ts', import.meta.url)
 /** Not root, or in a folder of root's alone. */
-const own = await ownUser([tool])
+const own = await ownUser('judging', [tool])
 const noUser = 'why' in own && own.why
 
 const uidOf = async (pid: number) => Number(/^Uid:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))![1])
@@ -25,12 +24,13 @@ async function startTwo(t: TestContext, entry: URL) {
   const lines: Record<string, unknown>[] = []
   const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>)
   const log = createLog({}, 'info', { write })
-  const started: Child<Wish, unknown>[] = []
-  for (let n = 0; n < 2; n++) {
-    const child = await startConfined<Wish, unknown>({ name: 'test', entry, log, wallMs: 60_000, heapMb: 64 })
+  const start = async () => {
+    const child = await startConfined<Wish, unknown>({ name: 'judging', entry, log, wallMs: 60_000, heapMb: 64 })
     t.after(() => child.end())
-    started.push(child)
+    return child
   }
+  // Who comes meanwhile waits for what is found out.
+  const started = await Promise.all([start(), start()])
   return { lines, uids: await Promise.all(started.map(({ pid }) => uidOf(pid))) }
 }
 
@@ -39,7 +39,7 @@ test('children have a user of their own where they come up so', { skip: noUser }
   assert.ok(uids[0] !== 0 && uids[0] === uids[1], uids.join())
   assert.deepEqual(
     lines.map(({ name, by, uid }) => [name, by, uid]),
-    [['test.confined', 'user', uids[0]]],
+    [['judging.confined', 'user', uids[0]]],
   )
 })
 
@@ -56,7 +56,7 @@ test(
     assert.deepEqual(uids, [0, 0])
     assert.deepEqual(
       lines.map(({ name, by }) => [name, by]),
-      [['test.confined', 'process']],
+      [['judging.confined', 'process']],
     )
     assert.match(String(lines[0]?.why), /program\.mjs did not start/)
   },

@@ -8,7 +8,7 @@ import { ownUser } from '../../tools/own-user.ts'
 
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0
 /** Where Node itself is out of reach, no program can be had. */
-const ofNode = await ownUser([])
+const ofNode = await ownUser('deploys', [])
 const noUser = 'why' in ofNode && ofNode.why
 
 test('a user of their own is for those who can reach their files', { skip: noUser }, async (t) => {
@@ -16,15 +16,15 @@ test('a user of their own is for those who can reach their files', { skip: noUse
   t.after(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'program.ts')
   await writeFile(file, '')
-  const hidden = await ownUser([pathToFileURL(file)])
+  const hidden = await ownUser('deploys', [pathToFileURL(file)])
   assert.equal(hidden.user, undefined)
   assert.match('why' in hidden ? hidden.why : '', /cannot read .*program\.ts/)
   await chmod(folder, 0o755)
-  const { user } = await ownUser([pathToFileURL(file)])
+  const { user } = await ownUser('deploys', [pathToFileURL(file)])
   assert.ok(user && user.uid !== 0 && user.gid !== 0)
 })
 
 test('a coordinator that is not root says why its processes have no user of their own', { skip: isRoot }, async () => {
-  const own = await ownUser([])
+  const own = await ownUser('deploys', [])
   assert.match('why' in own ? own.why : '', /only a coordinator that runs as root/)
 })

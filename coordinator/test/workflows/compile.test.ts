@@ -122,7 +122,7 @@ test('bundler and type checker know nothing of the coordinator, are not its user
   const files = ['../../workflows/compile-process.ts', 'esbuild', 'typescript-api'].map(
     (name) => new URL(import.meta.resolve(name)),
   )
-  const { user } = await ownUser(files)
+  const { user } = await ownUser('deploys', files)
   const uid = String(user?.uid ?? process.getuid?.())
   await read(GOOD)
   // They end soon: nothing is waited for while they are looked at.

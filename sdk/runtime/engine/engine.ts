@@ -267,6 +267,10 @@ class JournalEngine implements Engine {
     this.#handover.begin(mayKnow)
   }
 
+  lacksFailure(): boolean {
+    return this.#handover.lacksFailure
+  }
+
   isExecuting(): boolean {
     for (const { call, outcome } of this.#entries.pending.values())
       if (call.kind === 'step' && outcome?.state !== 'failed') return true

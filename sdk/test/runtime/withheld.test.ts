@@ -1,7 +1,7 @@
 // What a program does not hear of while its agent is being stopped, or does because of it, ends nothing.
 import test from 'node:test'
-import { aHost, aRecord, ops } from './host-process.ts'
-import { HANDOVER, leaves, UNTIL_ABORT } from './stop-of-the-agent.ts'
+import { aHost, aRecord, opened, ops } from './host-process.ts'
+import { HANDOVER, keep, leaves, UNTIL_ABORT, wake } from './stop-of-the-agent.ts'
 
 /** Its last process had something before that, and does not do it. */
 const UNLESS_BEFORE = `const works = process.env.BEFORE ? () => 0 : ${UNTIL_ABORT}`
@@ -24,3 +24,27 @@ for (const [what, body] of [
     host.send(HANDOVER)
     await leaves(host)
   })
+
+const FAILS_AMID_WAIT = `
+  const busy = setInterval(() => {}, 1000)
+  const charged = step('charge', async () => {
+    await sleep('1h')
+    log('is refused')
+    throw new Error('refused')
+  })
+  const won = await Promise.race([charged, sleep('2h')])
+  await step('release', () => 1)
+  clearInterval(busy)
+  return 'timed out'`
+
+test('a run has not ended that returns without a failure: the next attempt executes that step again', async (t) => {
+  const host = await aHost(t, FAILS_AMID_WAIT)
+  host.start()
+  const [, inside, outside] = [await opened(host), await opened(host), await opened(host)]
+  host.send(HANDOVER)
+  host.send(wake(inside.entry.n))
+  await host.next('log')
+  host.send(wake(outside.entry.n))
+  await keep(host, 'release')
+  await leaves(host)
+})

@@ -70,7 +70,8 @@ export async function compose(config: AgentConfig, { identity, workspaces }: Sta
   const host = await openHost({ ...state, former, isolation, workspaces }, made)
   const runs = openRuns({ ...host, former })
   const deps = openLine(runs)
-  const taking = former.found.map(({ record, mark }) => takeBack(deps, record, mark, former.lease))
+  const { found, lease } = former
+  const taking = lease ? found.map(({ record, mark }) => takeBack(deps, record, mark, lease)) : []
   for (const each of taking) each.catch((error: unknown) => log.error('run.take-back.failed', { error }))
   return { deps, ...listen(deps) }
 }
@@ -106,8 +107,8 @@ async function openState(config: AgentConfig, identity: Identity, log: Log, made
 }
 
 /** How the fleet is to behave. Until the coordinator says another lease, that which it said last holds. */
-function says({ found, lease }: { found: readonly unknown[]; lease: { fenceMs: number } }) {
-  const { fenceMs } = found.length > 0 ? lease : SETTINGS
+function says({ lease }: { lease: { fenceMs: number } | undefined }) {
+  const { fenceMs } = lease ?? SETTINGS
   const unsaid = { ...SETTINGS, fenceMs }
   /** As the coordinator said last. */
   const settings = { current: unsaid }
@@ -162,7 +163,7 @@ function openRuns({ former, ...host }: Host) {
     closed: () => closedBy(intake),
   })
   intake.onChange(() => parking.look())
-  const beats = createBeats(createBell())
+  const beats = createBeats(createBell(), former.lease)
   host.facts.onChange(() => beats.bell.ring())
   const secrets = createSecrets(host.rest)
   const takeover = createTakeover({ ...host, lease: former.lease, found: former.programs })

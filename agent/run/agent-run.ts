@@ -18,8 +18,6 @@ export class AgentRun {
   readonly verdict: Promise<Verdict>
   /** Fires when there is no use in preparing it any more. */
   readonly unwanted: AbortSignal
-  /** Fires when it has a fate; not when it is only cancelled, as a program that is there cleans up then. */
-  readonly fated: AbortSignal
   /** When the first `accept` was sent: the lease begins no earlier. */
   acceptSentAt = Infinity
   isAnswered = false
@@ -40,6 +38,8 @@ export class AgentRun {
   #isRenewed = false
   /** When the grace is over in which it is handed over. */
   #handedOverAt = Infinity
+  #endsAt = Infinity
+  #onOrder: () => void = () => {}
   /** Positions in the spool of entries of the journal that are not committed yet, and how many are. */
   #uncommitted: number[] = []
   #committed = 0
@@ -47,13 +47,11 @@ export class AgentRun {
   readonly #early: Completion[] = []
   #earlyChars = 0
   readonly #controller = new AbortController()
-  readonly #fated = new AbortController()
   readonly #deadline: NodeJS.Timeout
 
   constructor(offer: Offer, acceptMs: number) {
     this.offer = offer
     this.unwanted = this.#controller.signal
-    this.fated = this.#fated.signal
     this.verdict = new Promise((resolve) => (this.#answer = resolve))
     this.#deadline = setTimeout(() => this.answer('unknown'), acceptMs)
   }
@@ -69,9 +67,14 @@ export class AgentRun {
   /** Orders that came before there was a program reach it now. */
   attach(program: RunningProgram): void {
     this.#program = program
-    if (this.fate) program.kill(killReason(this.fate))
+    const leftMs = Math.ceil(this.endsInMs)
+    if (this.fate && leftMs <= 0) program.kill(killReason(this.fate))
+    else if (this.cancelled && this.fate) program.cancel(within(this.cancelled, leftMs))
     else if (this.cancelled) program.cancel(this.cancelled)
-    else this.#wakeEarly(program)
+    else {
+      if (this.fate) program.cancel({ why: 'handover', reason: SHUTDOWN, graceMs: leftMs })
+      this.#wakeEarly(program)
+    }
     if (this.#committed > 0) program.confirm(this.#committed)
     if (this.#isRenewed) program.renewToken(this.offer.token)
   }
@@ -83,10 +86,26 @@ export class AgentRun {
 
   cancel(order: CancelOrder): void {
     if (this.cancelled) return
-    this.cancelled = order
+    const now = performance.now()
+    this.cancelled = within(order, Math.ceil(this.#handedOverAt - now))
     this.#controller.abort()
-    const leftMs = Math.max(Math.ceil(this.#handedOverAt - performance.now()), LEAST_CLEANUP_MS)
-    this.#program?.cancel({ ...order, graceMs: Math.min(order.graceMs, leftMs) })
+    this.#program?.cancel(this.cancelled)
+    this.#isOrdered(now + this.cancelled.graceMs)
+  }
+
+  /** Told of each order by which it is to end: a program that is not there yet hears of none. */
+  onOrder(listener: () => void): void {
+    this.#onOrder = listener
+  }
+
+  /** What is left of its grace, as it was ordered. Less than zero: nothing; -Infinity: it never had any. */
+  get endsInMs(): number {
+    return this.#endsAt - performance.now()
+  }
+
+  #isOrdered(endsAt: number): void {
+    this.#endsAt = endsAt
+    this.#onOrder()
   }
 
   get hasProgram(): boolean {
@@ -95,7 +114,7 @@ export class AgentRun {
 
   /** Its program may go on: it needs its lease and its token. */
   get isHeld(): boolean {
-    return this.fate === undefined || (this.fate === 'shutdown' && this.#program !== undefined)
+    return this.fate === undefined || (this.fate === 'shutdown' && this.hasProgram)
   }
 
   /** It is to come to its end within its grace, else it goes to another agent. */
@@ -103,11 +122,12 @@ export class AgentRun {
     if (this.fate) return
     this.fate = 'shutdown'
     this.#controller.abort()
-    this.#fated.abort()
     const graceMs = Math.min(this.offer.graceMs, mostMs)
     this.#handedOverAt = performance.now() + graceMs
     if (this.#program) this.#program.cancel({ why: 'handover', reason: SHUTDOWN, graceMs })
     else this.answer('unknown')
+    // The grace of a cancel goes on.
+    if (!this.cancelled) this.#isOrdered(this.#handedOverAt)
   }
 
   /** The first fate counts; only what was to stop by itself may be hurried. */
@@ -116,8 +136,8 @@ export class AgentRun {
     this.fate = fate
     this.answer('unknown')
     this.#controller.abort()
-    this.#fated.abort()
     this.#program?.kill(killReason(fate))
+    this.#isOrdered(-Infinity)
   }
 
   renew(token: string): void {
@@ -181,6 +201,10 @@ export class AgentRun {
 const LEAST_CLEANUP_MS = 3_000
 const MOST_EARLY_CHARS = 32 * 1024 * 1024
 const SHUTDOWN = 'its agent is being stopped, and another one begins it anew'
+
+function within(order: CancelOrder, leftMs: number): CancelOrder {
+  return { ...order, graceMs: Math.min(order.graceMs, Math.max(leftMs, LEAST_CLEANUP_MS)) }
+}
 
 function killReason(fate: Fate): 'fenced' | 'shutdown' {
   return fate === 'shutdown' ? 'shutdown' : 'fenced'

@@ -72,7 +72,6 @@ export interface Records {
 }
 
 const LEASE_FILE = 'lease'
-const NO_LEASE: Lease = { fromMs: 0, fenceMs: 0 }
 const REAPER_FILE = 'reaper'
 const ENDS_WITH = '.json'
 const INIT_ENDS_WITH = '.init'
@@ -126,7 +125,8 @@ export function openRecords(folder: string, machine = THIS_MACHINE): Records {
 
 export interface Found {
   programs: ProgramRecord[]
-  lease: Lease
+  /** What the coordinator had last promised the agent before this one. Undefined where that is over. */
+  lease: Lease | undefined
   /** They are another reaper's from now on. */
   endReaper(): void
 }
@@ -137,17 +137,24 @@ export interface Found {
  */
 export function findPrograms(folder: string, machine = THIS_MACHINE): Found {
   const here = { boot: machine.boot(), folder: folderMark(folder) }
-  const { data: said } = SavedLease.safeParse(parse(readOrNothing(path.join(folder, LEASE_FILE)) ?? ''))
-  const lease = said?.boot === here.boot ? { fromMs: said.fromMs, fenceMs: said.fenceMs } : NO_LEASE
+  const lease = leaseIn(folder, machine)
   const all = recorded(folder)
-  const holds = machine.sinceBootMs() < lease.fromMs + lease.fenceMs
-  const programs = all.filter((record) => holds && isOf(record, here) && isThere(record.process))
+  const programs = all.filter((record) => lease && isOf(record, here) && isThere(record.process))
   for (const { marker } of all.filter((record) => !programs.includes(record))) openRecords(folder).forget(marker)
   const { data: reaper } = SavedProcess.safeParse(parse(readOrNothing(path.join(folder, REAPER_FILE)) ?? ''))
   const endReaper = () => {
     if (reaper && isOf(reaper, here) && isThere(reaper)) signal(-reaper.pid, 'SIGKILL')
   }
   return { programs, lease, endReaper }
+}
+
+/** Undefined where it is over, or where nobody can tell: of another boot, or by a clock of which boots have no name. */
+function leaseIn(folder: string, machine: Machine): Lease | undefined {
+  const { data: said } = SavedLease.safeParse(parse(readOrNothing(path.join(folder, LEASE_FILE)) ?? ''))
+  if (!said || said.boot === '' || said.boot !== machine.boot()) return undefined
+  const { fromMs, fenceMs } = said
+  const sinceMs = machine.sinceBootMs() - fromMs
+  return sinceMs >= 0 && sinceMs < fenceMs ? { fromMs, fenceMs } : undefined
 }
 
 /** First processes of pid namespaces that an earlier agent has left. Each is forgotten when it has ended. */

@@ -22,10 +22,10 @@ const WORTH_MS = 1_000
 interface TakeoverNeeds {
   records: Records
   processes: Pick<Processes, 'keep' | 'leaseUntil'>
-  spool: Pick<Spool, 'mark'>
+  spool: Pick<Spool, 'mark' | 'held'>
   log: Log
   /** What the agent before this one had; it holds until the first heartbeat of this one is answered. */
-  lease: Lease
+  lease: Lease | undefined
   /** Kept by the agent before this one. They go on to be, also as long as nothing was heard of them. */
   found: readonly Pick<ProgramRecord, 'marker'>[]
 }
@@ -36,7 +36,7 @@ export function createTakeover(deps: TakeoverNeeds): Takeover {
 
 class RecordedPrograms implements Takeover {
   readonly #deps: TakeoverNeeds
-  #lease: Lease
+  #lease: Lease | undefined
   /** Markers of the programs that are kept for the next agent. */
   readonly #recorded: Set<string>
   #hasFailed = false
@@ -80,6 +80,8 @@ class RecordedPrograms implements Takeover {
     this.#lease = next
     // What stands in the file ends earlier: the next agent takes less for granted, never more.
     if (this.#recorded.size > 0) this.#attempt(() => this.#tellLease())
+    // One that is stopped while the coordinator is away knows for how long it is worth to wait with their ends.
+    else if (this.#deps.spool.held().length > 0) this.#attempt(() => this.#deps.records.leaseFrom(next))
   }
 
   /** Answers whether it is kept. */
@@ -112,6 +114,7 @@ class RecordedPrograms implements Takeover {
   }
 
   #tellLease(): void {
+    if (!this.#lease) return
     this.#deps.records.leaseFrom(this.#lease)
     this.#deps.processes.leaseUntil(this.#lease.fromMs + this.#lease.fenceMs)
   }

@@ -38,35 +38,35 @@ export async function unlessOver<T extends object>(
   { host, agentRun, record, isParked }: OneComingBack,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | { ending: Ending }> {
-  const { offer, unwanted, fated } = agentRun
-  const timers = createTimers()
+  const { offer } = agentRun
+  const [timers, ofOrders] = [createTimers(), createTimers()]
   const working = new AbortController()
   const over = Promise.withResolvers<{ ending: Ending }>()
   const fail = (why: string) => over.reject(new Error(why))
   const timedOut: Ending = { how: 'timed-out', timeoutMs: offer.timeoutMs }
-  const onCancel = () => {
-    if (!agentRun.cancelled) return
-    const { why, graceMs } = agentRun.cancelled
-    const ending: Ending = why === 'timed-out' ? timedOut : { how: 'cancelled', forced: true }
-    timers.later(graceMs ?? offer.graceMs, () => over.resolve({ ending }))
+  const unwanted = () => fail('it is not wanted any more')
+  const onOrder = () => {
+    const { cancelled, endsInMs } = agentRun
+    ofOrders.clear()
+    if (endsInMs === Infinity) return
+    if (endsInMs === -Infinity) return unwanted()
+    const ending: Ending = cancelled?.why === 'timed-out' ? timedOut : { how: 'cancelled', forced: true }
+    ofOrders.later(endsInMs, () => (cancelled ? over.resolve({ ending }) : unwanted()))
   }
-  const onFate = () => fail('it is not wanted any more')
   const graceMs = Math.min(offer.graceMs, TIMEOUT_GRACE_MS)
   if (isParked) timers.later(MOST_MS, () => fail(`it could not go on within ${MOST_MS / 60_000} minutes`))
   else timers.later(timeOf(record, false).timeoutMs + graceMs, () => over.resolve({ ending: timedOut }))
-  unwanted.addEventListener('abort', onCancel, { once: true })
-  fated.addEventListener('abort', onFate, { once: true })
+  agentRun.onOrder(onOrder)
   // Orders may have come before it was found.
-  if (unwanted.aborted) onCancel()
-  if (fated.aborted) onFate()
+  onOrder()
   void host.exit.then(() => fail('it has ended'))
   try {
     return await Promise.race([work(working.signal), over.promise])
   } finally {
     working.abort()
     timers.clear()
-    unwanted.removeEventListener('abort', onCancel)
-    fated.removeEventListener('abort', onFate)
+    ofOrders.clear()
+    agentRun.onOrder(() => {})
   }
 }
 

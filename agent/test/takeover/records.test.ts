@@ -161,6 +161,28 @@ test('a program is not taken back when the machine slept for longer than its lea
   assert.deepEqual(findPrograms(folder, machine).programs, [])
 })
 
+test('a lease is known to the next agent while it holds, and by the clock of one boot only', hasProc, (t) => {
+  const folder = aFolder(t)
+  const { at, machine } = aMachine()
+  const lease = { fromMs: machine.sinceBootMs(), fenceMs: 50_000 }
+  const found = () => findPrograms(folder, machine).lease
+  assert.equal(found(), undefined)
+  openRecords(folder, machine).leaseFrom(lease)
+  at.awakeMs += 49_999
+  assert.deepEqual(found(), lease)
+  at.awakeMs += 1
+  assert.equal(found(), undefined, 'it is over')
+  at.awakeMs = lease.fromMs - 1
+  assert.equal(found(), undefined, 'its clock has begun anew')
+  at.awakeMs = lease.fromMs
+  at.boot = 'second'
+  assert.equal(found(), undefined)
+  // As on macOS, where boots have no names.
+  at.boot = ''
+  openRecords(folder, machine).leaseFrom(lease)
+  assert.equal(found(), undefined)
+})
+
 test('a lease of another boot holds nothing, however early it is in this one', hasProc, (t) => {
   const folder = aFolder(t)
   const { at, machine } = aMachine()

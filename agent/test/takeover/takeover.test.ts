@@ -3,15 +3,17 @@ import test from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import type { AgentRun } from '../../run/agent-run.ts'
 import type { RunningProgram } from '../../run/program/program.ts'
-import type { ProgramRecord, Records } from '../../takeover/records.ts'
+import { newHeld, type Held } from '../../run/spool/held.ts'
+import type { Lease, ProgramRecord, Records } from '../../takeover/records.ts'
 import { createTakeover } from '../../takeover/takeover.ts'
 import { aLog } from '../_kit/an-agent.ts'
 
 const LEASE = { fromMs: 1, fenceMs: 2 }
 
 /** A takeover over a disk that takes something, or nothing. */
-function aTakeover(isFull: () => boolean) {
+function aTakeover(isFull: () => boolean, held: Held[] = []) {
   const written: Pick<ProgramRecord, 'secretBytes' | 'leftMs'>[] = []
+  const leases: Lease[] = []
   const write = () => {
     if (isFull()) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
   }
@@ -25,7 +27,10 @@ function aTakeover(isFull: () => boolean) {
     keepInit: write,
     forgetInit: write,
     reaperIs: write,
-    leaseFrom: write,
+    leaseFrom(lease) {
+      write()
+      leases.push(lease)
+    },
   } satisfies Records
   const spared: boolean[] = []
   const processes = {
@@ -33,7 +38,7 @@ function aTakeover(isFull: () => boolean) {
     leaseUntil: () => undefined,
   }
   const logged = aLog()
-  const spool = { mark: () => undefined }
+  const spool = { mark: () => undefined, held: () => held }
   const takeover = createTakeover({ records, processes, spool, log: logged.log, lease: LEASE, found: [] })
   const done = Promise.withResolvers<void>()
   const at = { pid: process.pid, marker: 'm.1', workspace: '/nowhere', countedMs: 5, leftMs: 10, turns: 1 }
@@ -43,7 +48,7 @@ function aTakeover(isFull: () => boolean) {
     done: done.promise,
   } as unknown as RunningProgram
   const agentRun = { offer: { run: newId('run'), epoch: 1, journal: {} }, secretBytes: 12 } as unknown as AgentRun
-  return { takeover, agentRun, program, at, spared, written, end: done.resolve }
+  return { takeover, agentRun, program, at, spared, written, leases, end: done.resolve }
 }
 
 test('on a full disk a program is not kept, and nothing breaks', async () => {
@@ -63,6 +68,16 @@ test('a lease that cannot be written ends earlier for the next agent, and nothin
   isFull = true
   takeover.leaseFrom(LEASE)
   end()
+})
+
+test('a lease is written down while there is something to tell, also where no program is kept', () => {
+  const held: Held[] = []
+  const { takeover, leases } = aTakeover(() => false, held)
+  takeover.leaseFrom(LEASE)
+  assert.deepEqual(leases, [])
+  held.push(newHeld(newId('run'), 1, { segment: 1, offset: 0 }))
+  takeover.leaseFrom(LEASE)
+  assert.deepEqual(leases, [LEASE])
 })
 
 test('the next agent knows how many bytes of secrets a program was given', () => {

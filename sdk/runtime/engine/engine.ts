@@ -231,11 +231,12 @@ class JournalEngine implements Engine {
   /** True: the replay has something to do, or is blocked. */
   #idleInReplay(): boolean {
     if (!isReplay(this.#state)) return false
-    const turn = this.#replay.idle()
+    // A program that heard of the stop, or lacks what is withheld, leaves: its replay elsewhere comes further.
+    const turn = this.#replay.idle(this.#handover.isWithholding)
     if (turn === 'live' || (turn === 'park' && this.#hasNews())) this.#move('caughtUp')
     // Nothing else may keep the process: the calls that it has become live with are told of in a moment.
     if (turn === 'again' || turn === 'live') this.#turnSoon()
-    return turn !== 'park'
+    return turn !== 'park' && turn !== 'left'
   }
 
   /** False: there is nothing that anybody could wake it with. */
@@ -264,6 +265,10 @@ class JournalEngine implements Engine {
 
   handOver(mayKnow: () => boolean): void {
     this.#handover.begin(mayKnow)
+  }
+
+  lacksFailure(): boolean {
+    return this.#handover.lacksFailure
   }
 
   isExecuting(): boolean {

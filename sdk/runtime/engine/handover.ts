@@ -17,6 +17,8 @@ interface Handover {
    * replay would begin that again, and not come to where it stands.
    */
   readonly isWithholding: boolean
+  /** The program was not told of a step that has failed. */
+  readonly lacksFailure: boolean
   /** Those that were not begun, in their order. */
   readonly calls: readonly Call[]
 }
@@ -41,6 +43,9 @@ export function createHandover(): Handover {
     },
     get isWithholding() {
       return hasFailure || calls.length > 0 || mayKnow?.() === true
+    },
+    get lacksFailure() {
+      return hasFailure
     },
     calls,
   }

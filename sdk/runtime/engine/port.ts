@@ -52,6 +52,8 @@ export interface Engine extends Waits {
    * of a program that `mayKnow` of it: the next attempt does them.
    */
   handOver(mayKnow: () => boolean): void
+  /** The program has not heard of a step that failed. With that it might have come to something else. */
+  lacksFailure(): boolean
   /** A step is under way, or what it has come to is not committed yet. */
   isExecuting(): boolean
   /** The failures that the program was given to which what it has thrown leads. Undefined: to none. */

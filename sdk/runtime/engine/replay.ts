@@ -11,9 +11,10 @@ interface ReplayHooks {
 }
 
 /**
- * again: something has happened, come back · live: what the program wants next is new · park: it has nothing new to get
+ * again: something has happened, come back · live: what the program wants next is new · park: it has nothing new to
+ * get · left: it did something else, as its agent is being stopped
  */
-type ReplayTurn = 'again' | 'live' | 'park' | 'blocked'
+type ReplayTurn = 'again' | 'live' | 'park' | 'blocked' | 'left'
 
 /**
  * Leads a program to where its last process stood. It is given what that one was given, in the same order and at the
@@ -57,17 +58,20 @@ export class Replay {
     return true
   }
 
-  /** Nothing of the program is in flight. */
-  idle(): ReplayTurn {
+  /** Nothing of the program is in flight. `mayLeave`: it may do something else than before, and nobody is told. */
+  idle(mayLeave: boolean): ReplayTurn {
     const next = this.#records.next()
     if (next && this.#records.isReady(next)) {
       this.#give(next)
       return 'again'
     }
     const [first] = this.#held
-    if (first) return this.#idleWith(first)
-    if (!next && !this.#records.hasUnissued()) return 'park'
-    this.block('no further call: the program waits for something else')
+    if (first && !this.#records.hasUnissued()) return 'live'
+    if (first && this.#bindNearest()) return 'again'
+    if (!first && !next && !this.#records.hasUnissued()) return 'park'
+    if (mayLeave) return 'left'
+    if (first) this.block(callText(first), first.site)
+    else this.block('no further call: the program waits for something else')
     return 'blocked'
   }
 
@@ -87,13 +91,6 @@ export class Replay {
   /** The program did what it could not have done here: `received`, in words. */
   block(received: string, at = ''): void {
     this.#hooks.block({ expected: this.#expected(), received, at })
-  }
-
-  #idleWith(first: Call): ReplayTurn {
-    if (!this.#records.hasUnissued()) return 'live'
-    if (this.#bindNearest()) return 'again'
-    this.block(callText(first), first.site)
-    return 'blocked'
   }
 
   /** One at a time: what is bound may lead to the very call that the others are not. */

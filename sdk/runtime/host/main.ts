@@ -195,9 +195,10 @@ function leaveLater(own: Session, outcome: Outcome): void {
   unrefOurs(later(() => finish(own, outcome), STEPS_LOOK_MS))
 }
 
-/** False: it may have come of the stop of the agent, and the run goes on elsewhere. */
-function isItsEnd({ handover, stopped }: Session, outcome: Outcome): boolean {
-  return !handover || stopped !== undefined || ('returned' in outcome && !handover())
+/** False: it may have come of the stop of the agent, or of what that withholds, and the run goes on elsewhere. */
+function isItsEnd({ handover, stopped, engine }: Session, outcome: Outcome): boolean {
+  if (!handover || stopped !== undefined) return true
+  return 'returned' in outcome && !handover() && !engine?.lacksFailure()
 }
 
 /** Whatever is still open, the run is over. `exit` listeners are the program's last word. */

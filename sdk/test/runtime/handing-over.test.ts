@@ -3,48 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import test from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
-import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
-import type { CancelMessage } from '@windlass/shared/wire/program.ts'
-import { aHost, ops, type Host } from './host-process.ts'
+import { aHost, ops } from './host-process.ts'
+import { closed, HANDOVER, keep, leaves, UNTIL_ABORT, wake } from './stop-of-the-agent.ts'
 
 // A program that has not looked at its signal does not notice the stop: what it waits for is sent behind it, so that it
 // goes on with the stop in force.
 
-const HANDOVER: CancelMessage = { t: 'cancel', why: 'handover', reason: '', graceMs: 600_000 }
-
-const wake = (n: number) => ({ t: 'wake' as const, completions: [{ n, state: 'done' as const, result: 'null' }] })
-
-/** Of this kind, all that was told of up to now. */
-const closed = (host: Host) =>
-  ops(host).flatMap((op) => (op.op === 'close' ? [`${op.entry.kind} ${op.entry.name} ${op.state}`] : []))
-
-/** As soon as the step is told of. */
-async function keep(host: Host, name: string): Promise<void> {
-  for (;;) {
-    const op = await host.nextOp()
-    if (op.op !== 'close' || op.entry.name !== name) continue
-    return host.send({ t: 'kept', count: ops(host).length })
-  }
-}
-
-/** Without a word about its end. */
-async function leaves(host: Host): Promise<void> {
-  const deadline = delay(DEADLINE_MS, 'it stays', { ref: false })
-  assert.equal(await Promise.race([host.exited, deadline]), 'SIGKILL')
-  const names = host.seen.map(({ name }) => name)
-  assert.ok(!names.includes('returned') && !names.includes('threw'), names.join())
-}
-
 const WAITS_INSIDE = `const one = await step('one', async () => { await sleep('1h'); return 1 })`
-
-/** Something keeps the process until the signal aborts. */
-const UNTIL_ABORT = `() => new Promise((_, reject) => {
-  const busy = setInterval(() => {}, 1000)
-  const { signal } = context
-  signal.addEventListener('abort', () => { clearInterval(busy); reject(signal.reason) })
-  log('waits')
-})`
 
 test('steps that succeed after it are kept, further ones are executed, and what run returns counts', async (t) => {
   const host = await aHost(t, `${WAITS_INSIDE}\nconst two = await step('two', () => 2)\nreturn [one, two]`)

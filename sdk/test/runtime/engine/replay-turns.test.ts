@@ -42,9 +42,9 @@ test('a result is given when all is called that had been called by then, at once
   assert.deepEqual([replay.step(), done.splice(0)], [false, ['bind 1']])
   assert.equal(replay.take(aCall('b')), true)
   assert.deepEqual([replay.step(), done.splice(0)], [false, ['bind 2']], 'it came to an idle program')
-  assert.deepEqual([replay.idle(), done.splice(0)], ['again', ['give 2']])
+  assert.deepEqual([replay.idle(false), done.splice(0)], ['again', ['give 2']])
   assert.deepEqual([replay.step(), done.splice(0)], [true, ['give 1']])
-  assert.deepEqual([replay.step(), replay.idle(), done], [false, 'park', []])
+  assert.deepEqual([replay.step(), replay.idle(false), done], [false, 'park', []])
 })
 
 test('a call that is not recorded is held, and new when nothing recorded is left', () => {
@@ -53,7 +53,7 @@ test('a call that is not recorded is held, and new when nothing recorded is left
   assert.equal(replay.take(call), false)
   replay.hold(call)
   assert.equal(replay.take(aCall('a')), true)
-  assert.equal(replay.idle(), 'live')
+  assert.equal(replay.idle(false), 'live')
   assert.deepEqual(replay.held, [call])
   assert.deepEqual(done, ['bind 1'])
 })
@@ -61,17 +61,26 @@ test('a call that is not recorded is held, and new when nothing recorded is left
 test('a held call with other arguments takes the entry that is most alike, one at a time', () => {
   const { replay, done } = aReplay(anEntry(1, 'a', { hash: 'x', args: '"x 1"' }), anEntry(2, 'a', { args: '"a 2"' }))
   for (const hash of ['2', '1']) replay.hold(aCall('a', hash))
-  assert.deepEqual([replay.idle(), done.splice(0)], ['again', ['drifted 1 "1"', 'bind 1']])
-  assert.deepEqual([replay.idle(), done.splice(0)], ['again', ['drifted 2 "2"', 'bind 2']])
-  assert.equal(replay.idle(), 'park')
+  assert.deepEqual([replay.idle(false), done.splice(0)], ['again', ['drifted 1 "1"', 'bind 1']])
+  assert.deepEqual([replay.idle(false), done.splice(0)], ['again', ['drifted 2 "2"', 'bind 2']])
+  assert.equal(replay.idle(false), 'park')
+})
+
+test('where it may come of a stop of the agent, nobody is told that the program is another one', () => {
+  const { replay, done } = aReplay(anEntry(1, 'a', answered(1)), anEntry(2, 'b'))
+  assert.deepEqual([replay.idle(true), done], ['left', []])
+  replay.hold(aCall('c'))
+  assert.deepEqual([replay.idle(true), done], ['left', []])
+  assert.equal(replay.take(aCall('a')), true)
+  assert.equal(replay.idle(true), 'again', 'what is recorded goes on')
 })
 
 test('what cannot be the recorded program blocks the replay, with what was expected', () => {
   const other = aReplay(anEntry(1, 'a'))
   other.replay.hold(aCall('b'))
-  assert.equal(other.replay.idle(), 'blocked')
+  assert.equal(other.replay.idle(false), 'blocked')
   const less = aReplay(anEntry(1, 'a'))
-  assert.equal(less.replay.idle(), 'blocked')
+  assert.equal(less.replay.idle(false), 'blocked')
   const ended = aReplay(anEntry(1, 'a', answered(1)))
   ended.replay.take(aCall('a'))
   ended.replay.block('run() returned')

@@ -17,17 +17,21 @@ export function carryFailures(tx: Tx, runs: readonly Changed[]): PromiseLike<unk
       from ${unnest(tx, 'm', rows, { runId: 'text', attempt: 'int', first: 'int' })}
       join journal j on j.run_id = m.run_id and j.n = m.first and j.attempt = m.attempt
       where j.state = 'failed' and j.delivered is not null
+    ),
+    -- Once for each attempt: thousands of failures may lie before the last thing that was bought.
+    bought as materialized (
+      select r.run_id, r.attempt, r.delivered, coalesce(max(l.position), 0) as last
+      from reason r
+      left join journal l
+        on l.run_id = r.run_id and l.attempt = r.attempt and l.position <= r.after
+        and l.state in ('done', 'open') and l.kind <> 'sleep'
+      group by r.run_id, r.attempt, r.delivered
     )
     update journal j
     set delivered = null, after = 0, former = array[j.attempt, j.delivered, j.after]
-    from reason r
-    where j.run_id = r.run_id and j.attempt = r.attempt and j.state = 'failed' and j.parent = ''
-      and j.delivered < r.delivered
-      and (j.former is not null or exists (
-        select from journal l
-        where l.run_id = j.run_id and l.attempt = j.attempt and l.position > j.after and l.position <= r.after
-          and l.state in ('done', 'open') and l.kind <> 'sleep'
-      ))`
+    from bought b
+    where j.run_id = b.run_id and j.attempt = b.attempt and j.state = 'failed' and j.parent = ''
+      and j.delivered < b.delivered and (j.former is not null or j.after < b.last)`
 }
 
 const thrownOf = (runs: readonly Changed[]) => flat(runs, ({ journal: { thrown } }) => (thrown ? [thrown] : []))

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { ourLocationOf } from '../os/mounts.ts'
 import { parentOf } from '../os/process-table.ts'
 
 /** What limits are made of. `cgroup.kill` needs none of them. */
@@ -51,18 +52,22 @@ export function seeCgroup(home: string, setting: string): FoundCgroup {
   }
 }
 
-/** Where an earlier agent of this state folder may have left groups. Nothing is made. */
-export function formerCgroup(home: string, setting: string): string | undefined {
+/** Where earlier agents of this state folder may have left groups. Nothing is made. */
+export function formerCgroups(home: string, setting: string): string[] {
   const seen = seeCgroup(home, setting)
-  return 'reason' in seen ? undefined : seen.folder
+  if ('reason' in seen) return []
+  // Before, the folder had its name from the path of the state folder.
+  return [seen.folder, path.join(path.dirname(seen.folder), named(home))]
 }
 
 const LEAF = 'agent'
 
-/** Of this state folder alone: several agents may share a machine. */
-function runsFolder(home: string): string {
-  return `windlass-runs-${createHash('sha256').update(home).digest('hex').slice(0, 12)}`
+/** Of this state folder alone: several agents may share a machine, and in containers they may have the same path. */
+export function runsFolder(home: string): string {
+  return named(ourLocationOf(home) ?? home)
 }
+
+const named = (home: string) => `windlass-runs-${createHash('sha256').update(home).digest('hex').slice(0, 12)}`
 
 interface Base {
   folder: string

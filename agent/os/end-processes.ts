@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isReplaced, isRunning, type ProcessMark } from './process-id.ts'
-import { findPids, isInside, isMember, markerOf } from './process-table.ts'
+import { isInside } from './mounts.ts'
+import { findPids, isMember, markerOf } from './process-table.ts'
 
 const PROOF_MS = 5_000
 const SWEEP_ROUNDS = 20

@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  type Dir,
-  opendirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  readSync,
-  statSync,
-} from 'node:fs'
+import { closeSync, type Dir, opendirSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
 import { MARKER } from './environment.ts'
 
 /** Numbers of all processes; none where there is no /proc. */
@@ -244,11 +234,6 @@ export function markerOf(pid: number): string | null {
   return environment.slice(start, environment.indexOf('\0', start))
 }
 
-export function isInside(pid: number, folder: string): boolean {
-  const at = link(`/proc/${pid}/cwd`)
-  return at === folder || at.startsWith(`${folder}/`)
-}
-
 // A process may end while we look at it, and others belong to other users: both read as nothing.
 function read(file: string): string {
   try {
@@ -267,14 +252,6 @@ function readHead(file: string, most: number): string {
     } finally {
       closeSync(fd)
     }
-  } catch {
-    return ''
-  }
-}
-
-function link(file: string): string {
-  try {
-    return readlinkSync(file)
   } catch {
     return ''
   }

@@ -22,6 +22,8 @@ export const ProgramRecord = z.object({
   cgroup: z.string().optional(),
   /** Name of the pipes that are its descriptors 1 and 2. */
   rawPipes: z.string(),
+  /** Name of the folder of its runtime, from which it may load more. Agents of before did not write it down. */
+  runtime: z.string().optional(),
   key: z.string(),
   effective: EffectiveIsolation,
   limits: RunLimits,

@@ -18,12 +18,15 @@ const BANNER =
   "import { createRequire as windlassRequire } from 'node:module'; const require = windlassRequire(import.meta.url);"
 /** Native parts that `ws` uses where somebody has installed them. */
 const EXTERNAL = ['bufferutil', 'utf-8-validate']
-const RUNTIME_FILES = ['host.cjs', 'engine.cjs', 'windlass.mjs']
+const DIGEST_FILE = 'digest'
+const RUNTIME_FILES = ['host.cjs', 'engine.cjs', 'windlass.mjs', DIGEST_FILE]
 
 /** The agent with its commands, and the program's side beside it. `folder` is for what is made on the way. */
 export async function bundleAgent(folder: string): Promise<AgentBundle> {
   const sdkEntry = fileURLToPath(import.meta.resolve('windlass'))
   const files = new Map<string, string>()
+  await buildRuntime(sdkEntry, folder)
+  for (const name of RUNTIME_FILES) files.set(`lib/runtime/${name}`, await readFile(join(folder, name), 'utf8'))
   const { outputFiles, metafile } = await build({
     entryPoints: { windlass: join(dirname(sdkEntry), 'cli/agent-main.ts') },
     bundle: true,
@@ -37,6 +40,8 @@ export async function bundleAgent(folder: string): Promise<AgentBundle> {
     platform: 'node',
     target: 'node22',
     external: EXTERNAL,
+    // The agent knows the runtime that it was packed with, whatever lies beside it one day.
+    define: { WINDLASS_RUNTIME_DIGEST: JSON.stringify(files.get(`lib/runtime/${DIGEST_FILE}`)) },
     outExtension: { '.js': '.mjs' },
     chunkNames: 'chunk-[hash]',
     banner: { js: BANNER },
@@ -48,8 +53,6 @@ export async function bundleAgent(folder: string): Promise<AgentBundle> {
     logLevel: 'silent',
   })
   for (const file of outputFiles) files.set(join('lib', relative(folder, file.path)), file.text)
-  await buildRuntime(sdkEntry, folder)
-  for (const name of RUNTIME_FILES) files.set(`lib/runtime/${name}`, await readFile(join(folder, name), 'utf8'))
   const inputs = [...Object.keys(metafile.inputs), ...(await inputsOfRuntime(sdkEntry))]
   files.set('LICENCES.txt', await licencesOf('The agent', dirname(dirname(sdkEntry)), inputs))
   return { files }

@@ -442,14 +442,14 @@ record() {
   mv "$RECORD.new" "$RECORD"
 }
 
-# Nothing starts from an older version any more. An agent that was started by hand may still do.
+# Only an agent that was started by hand, and programs that were taken back, may start something from an older version.
 tidy() {
   if [ -z "$MANAGED" ] && runs_by_hand; then
     say 'The agent that runs here goes on with its old version until it is started again.'
     return 0
   fi
   for each in "$DIR"/versions/*; do
-    [ "$each" = "$TARGET" ] || rm -rf "$each"
+    [ "$each" = "$TARGET" ] || readlink /proc/[0-9]*/exe 2>/dev/null | grep -qF "$each/" || rm -rf "$each"
   done
 }
 

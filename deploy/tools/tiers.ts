@@ -39,6 +39,7 @@ export const LONG: readonly string[] = [
   'coordinator/test/tools/pool.test.ts',
   'coordinator/test/workflows/compile.test.ts',
   'deploy/e2e/full-disk.test.ts',
+  'deploy/e2e/installed-runtime.test.ts',
   'deploy/e2e/property.test.ts',
   'deploy/e2e/schedules.test.ts',
   'sdk/test/cli/drain.test.ts',

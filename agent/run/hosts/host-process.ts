@@ -1,3 +1,4 @@
+import path from 'node:path'
 import type { Readable, Stream, Writable } from 'node:stream'
 import { probe } from '@windlass/shared/probe.ts'
 import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
@@ -36,6 +37,8 @@ export interface HostProcess {
   readonly enclosure: Enclosure
   /** Name of the pipes that are its descriptors 1 and 2; undefined where they end with this agent. */
   readonly rawPipes: string | undefined
+  /** Name of the folder of its runtime; undefined where an earlier agent has not said it. */
+  readonly runtime: string | undefined
   /** Of the run that it has, or of all that it will ever have. */
   workspace: string | undefined
   /** Settles when the process itself is gone. */
@@ -70,6 +73,7 @@ export interface HostOptions {
   /** Says which command it is. */
   enclosure: Enclosure
   marker: string
+  /** Where its runtime lies. */
   cwd: string
   environment: Record<string, string>
   /** Undefined where none can be made: then it gets sockets. */
@@ -98,7 +102,9 @@ export function startHost(options: HostOptions): HostProcess {
     return enclosure.exitOf(how)
   })
   const lines = pipes ? { frames: pipes.frames.read, messages: pipes.messages.write } : overSockets(child)
-  return hostOver({ ...options, ...lines, pid, exit, raw: { stdout, stderr }, rawPipes: options.rawPipes })
+  const { cwd, rawPipes } = options
+  const its = { pid, exit, rawPipes, runtime: path.basename(cwd) }
+  return hostOver({ ...options, ...lines, ...its, raw: { stdout, stderr } })
 }
 
 function overSockets({ more: [frames, messages] }: Launched): Pick<HostLines, 'frames' | 'messages'> {
@@ -108,7 +114,7 @@ function overSockets({ more: [frames, messages] }: Launched): Pick<HostLines, 'f
   return { frames, messages }
 }
 
-export interface HostLines extends Pick<HostProcess, 'enclosure' | 'marker' | 'rawPipes'> {
+export interface HostLines extends Pick<HostProcess, 'enclosure' | 'marker' | 'rawPipes' | 'runtime'> {
   watch: PipeWatch
   pid: number | undefined
   exit: Promise<Exit>
@@ -168,6 +174,7 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     marker,
     enclosure,
     rawPipes: options.rawPipes,
+    runtime: options.runtime,
     workspace: undefined,
     exit,
     framesRead: closed(frames),

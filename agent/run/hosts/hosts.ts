@@ -118,12 +118,12 @@ export class Hosts {
 
   /** A process of the agent before this one, over the lines on which it waits. */
   adopt(record: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
-    const { marker, workspace, rawPipes, process: mark } = record
+    const { marker, workspace, rawPipes, runtime, process: mark } = record
     const { pipes, watch } = this.#options
     const raw = this.during(record, pipes.filesOf(rawPipes), () => pipes.find(rawPipes))
     const enclosure = this.#isolation.adopt(record)
     const exit = goneFrom(mark)
-    const its = { marker, enclosure, rawPipes, pid: mark.pid, exit, watch }
+    const its = { marker, enclosure, rawPipes, runtime, pid: mark.pid, exit, watch }
     const host = Object.assign(hostOver({ ...its, ...lines, raw }), { workspace })
     this.#hosts.set(marker, host)
     this.#awaited.delete(mark.pid)

@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { endCgroup, endCgroupsBelow } from '../../isolation/cgroup.ts'
-import { formerCgroup } from '../../isolation/cgroup-folder.ts'
+import { formerCgroups } from '../../isolation/cgroup-folder.ts'
 import { fileSystemsEnder, runUsers, STUCK_MS } from '../../isolation/fuse.ts'
 import type { RunUsers } from '../../isolation/fuse.ts'
 import { PLAIN } from '../../isolation/plan.ts'
@@ -11,8 +11,9 @@ import { findInits, findPrograms, type ProgramRecord } from '../../takeover/reco
 import { endRanges, without } from '../../isolation/uids.ts'
 import { endProcess, signal } from '../../os/end-processes.ts'
 import { MARKER } from '../../os/environment.ts'
+import { isInside, seesAsWeDo } from '../../os/mounts.ts'
 import { isRunning } from '../../os/process-id.ts'
-import { allPids, environmentOf, isInside } from '../../os/process-table.ts'
+import { allPids, environmentOf } from '../../os/process-table.ts'
 import { FormerWorkspaces } from './former-workspaces.ts'
 
 const PROOF_MS = 5_000
@@ -58,9 +59,8 @@ async function endWithoutUsers(
     log,
     spared.map(({ process: mark }) => mark.pid),
   )
-  const cgroup = formerCgroup(home, setting)
-  if (cgroup !== undefined && !(await endGroups(cgroup, runs, spared)))
-    throw unkillable(`those in the cgroup ${cgroup}`)
+  for (const cgroup of formerCgroups(home, setting))
+    if (!(await endGroups(cgroup, runs, spared))) throw unkillable(`those in the cgroup ${cgroup}`)
 }
 
 /** A program in a pid namespace may have neither marker nor folder any more. */
@@ -106,5 +106,9 @@ function isOurs(pid: number, home: string): boolean {
   if (isInside(pid, workspaces)) return true
   const environment = environmentOf(pid)
   if (!environment.includes(`${MARKER}=`)) return false
-  return isInside(pid, home) || environment.includes(`=${workspaces}/`)
+  if (isInside(pid, home)) return true
+  const from = environment.indexOf(`=${workspaces}/`)
+  if (from === -1) return false
+  const [named = ''] = environment.slice(from + 1).split('\0', 1)
+  return seesAsWeDo(pid, named)
 }

@@ -18,7 +18,7 @@ import type { OnEvents } from '../program/output.ts'
 import { runProgram } from '../program/run-program.ts'
 import { watchPipes, type PipeWatch } from './pipe-watch.ts'
 import { openProgramPipes, type ProgramPipes } from './program-pipes.ts'
-import { prepareRuntime } from './runtime-files.ts'
+import { prepareRuntime, removeOtherRuntimes } from './runtime-files.ts'
 import { keepSpares, type Spares } from './spares.ts'
 import { FormerWorkspaces } from './former-workspaces.ts'
 
@@ -59,6 +59,7 @@ async function underWatch(options: ProcessesOptions, fromStart: FromStart): Prom
     pipesIn(home, { ...options, log }),
     fromStart.former.setAside(options.found?.map(({ workspace }) => path.basename(workspace))),
   ])
+  await removeOtherRuntimes(files, { ...options, log })
   const real = { ...files, cwd: path.dirname(files.hostFile), workspaces: await fs.realpath(workspaces) }
   const adopted = options.found?.flatMap(({ uid }) => uid ?? [])
   const own = { home: path.dirname(real.workspaces), host, pool, execPath, runtime: real.cwd, log, adopted }

@@ -92,6 +92,8 @@ export interface Whereabouts {
   cgroup: string | undefined
   /** Name of the pipes that are its descriptors 1 and 2. */
   rawPipes: string
+  /** Name of the folder of its runtime; undefined where an earlier agent has not said it. */
+  runtime: string | undefined
   key: string
   effective: EffectiveIsolation
   limits: RunLimits

@@ -12,9 +12,9 @@ export function whereaboutsOf(
   { isReplaying, isParked }: { isReplaying: boolean; isParked: boolean },
 ): Whereabouts | undefined {
   if (isReplaying || !host || host.pid === undefined || host.workspace === undefined) return undefined
-  const { pid, marker, workspace, enclosure, rawPipes } = host
+  const { pid, marker, workspace, enclosure, rawPipes, runtime } = host
   const { uid, folder, key, effective, limits } = enclosure
   if (effective.level !== 'process' || rawPipes === undefined) return undefined
   const times = { countedMs: isParked ? null : clock.counted(), leftMs: clock.leftMs(), turns: clock.turns() }
-  return { pid, marker, workspace, uid, cgroup: folder, rawPipes, key, effective, limits, ...times }
+  return { pid, marker, workspace, uid, cgroup: folder, rawPipes, runtime, key, effective, limits, ...times }
 }

@@ -86,6 +86,7 @@ test('the archive has the agent, its Node, its units, and what it owes to others
     'lib/windlass.mjs',
     'lib/runtime/host.cjs',
     'lib/runtime/engine.cjs',
+    'lib/runtime/digest',
     'systemd/windlass-agent.service',
   ])
     assert.equal(mode(name), 0o644, name)

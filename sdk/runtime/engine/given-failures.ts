@@ -14,10 +14,10 @@ interface Numbered {
   n: number
   /** The so many-th that was given. */
   order: number
+  isInStep: boolean
 }
 
 interface Given extends Numbered {
-  isInStep: boolean
   /** The first to which it leads. */
   first: Numbered
 }
@@ -52,14 +52,15 @@ export function createGivenFailures(): GivenFailures {
 
   return {
     add(error, { n, parent }) {
-      const own = { n, order: ++order }
-      given.set(error, { ...own, isInStep: parent !== '', first: thrownOn.get(n) ?? own })
+      const own = { n, order: ++order, isInStep: parent !== '' }
+      given.set(error, { ...own, first: thrownOn.get(n) ?? own })
       thrownOn.delete(n)
     },
     threw({ n }, thrown) {
       // What failed inside of it is tried again with it.
-      const outside = leadsTo(thrown).filter(({ isInStep }) => !isInStep)
-      if (n > 0 && outside.length > 0) thrownOn.set(n, earliest(outside.map(({ first }) => first)))
+      const firsts = leadsTo(thrown).map(({ first }) => first)
+      const outside = firsts.filter(({ isInStep }) => !isInStep)
+      if (n > 0 && outside.length > 0) thrownOn.set(n, earliest(outside))
     },
     behind(thrown) {
       const found = leadsTo(thrown)
@@ -70,12 +71,16 @@ export function createGivenFailures(): GivenFailures {
   }
 }
 
+/** Whatever a program has put there: getters that throw, proxies that were revoked. */
 function leadsOf(error: object): unknown[] {
-  if (Array.isArray(error)) return error.slice(0, MOST_LOOKS)
-  return error instanceof Error ? LEADS.map((key) => valueOf(error, key)) : []
+  try {
+    if (Array.isArray(error)) return error.slice(0, MOST_LOOKS)
+    return error instanceof Error ? LEADS.map((key) => valueOf(error, key)) : []
+  } catch {
+    return []
+  }
 }
 
-/** Whatever a program has put there, with getters of its own. */
 function valueOf(error: Error, key: string): unknown {
   try {
     return Reflect.get(error, key)

@@ -36,6 +36,13 @@ test('the failure of a step leads to what its function was given outside of it',
   failures.add(outer, { n: 13, parent: '' })
   assert.deepEqual(behind(outer), { first: 4, last: 13 })
   assert.deepEqual(behind(new AggregateError([outer, b])), { first: 9, last: 13 })
+  // And through steps in steps.
+  const [deep, top] = [new Error('deep'), new Error('top')]
+  failures.threw({ n: 15 }, a)
+  failures.add(deep, { n: 15, parent: 'top' })
+  failures.threw({ n: 14 }, deep)
+  failures.add(top, { n: 14, parent: '' })
+  assert.deepEqual(behind(top), { first: 4, last: 14 })
   // Not to what failed inside of it, nor where it threw something else.
   const [inner, around, own] = [new Error('inner'), new Error('around'), new Error('own')]
   failures.add(inner, { n: 21, parent: 'around' })
@@ -83,4 +90,8 @@ test('errors that lead to themselves, to very many others or to getters that thr
   assert.equal(behind(broken), undefined)
   assert.deepEqual(behind(Object.assign(broken, { errors: [a] })), { first: 4, last: 4 })
   assert.deepEqual(behind(new AggregateError([broken, a])), { first: 4, last: 4 })
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  for (const thrown of [proxy, new Error('x', { cause: proxy })]) assert.equal(behind(thrown), undefined)
+  assert.deepEqual(behind(new AggregateError([proxy, a])), { first: 4, last: 4 })
 })

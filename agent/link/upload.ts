@@ -38,6 +38,12 @@ const ENTRY_CHARS = 128
 const TALKATIVE_ENTRIES = 8_192
 const TALKATIVE_CHARS = WINDOW_CHARS
 
+/** A try to read a file that cannot be read takes half a second, in which the others wait. */
+const UNREADABLE_MS = 5_000
+
+/** In which talkative placements take turns: each is read once for each of them that comes through it. */
+const MOST_FILES = 4
+
 type Batch = Extract<ReadLine, { kind: 'batch' }>
 
 export function createUpload(options: UploadOptions): Upload {
@@ -56,6 +62,9 @@ class SpoolUpload implements Upload {
   #isLive = false
   #isBlocked = false
   #isReading = false
+  #isForTalkative = false
+  /** The file that could not be read, and when it was tried. */
+  #unreadable = { segment: -1, atMs: -Infinity }
   /** Raised by each rewind, so that what was under way before it ends. */
   #turn = 0
 
@@ -114,12 +123,14 @@ class SpoolUpload implements Upload {
       this.#leaveOutCaughtUp()
       const turn = this.#nextTurn()
       if (!turn) break
-      let chunk = await spool.reader.read(turn.at)
-      // Where it cannot be read, it is tried again until it is given up.
-      while (goesOn() && !isBefore(turn.at, chunk.next)) chunk = await spool.reader.read(turn.at)
+      const chunk = await spool.reader.read(turn.at)
       if (!goesOn()) break
+      if (!isBefore(turn.at, chunk.next)) this.#unreadable = { segment: turn.at.segment, atMs: performance.now() }
       const batches = chunk.lines.filter((line) => line.kind === 'batch')
-      const sending = this.#send(batches.flatMap((line) => this.#unsentOf(line, turn)))
+      const texts = batches.flatMap((line) => this.#unsentOf(line, turn))
+      // What stands there may be of others alone: that was no turn.
+      if (texts.length > 0) this.#isForTalkative = !this.#isForTalkative
+      const sending = this.#send(texts)
       this.#advance(turn.of, chunk.next)
       await sending
     }
@@ -140,19 +151,24 @@ class SpoolUpload implements Upload {
   }
 
   /**
-   * Of whoever was sent nothing for the longest time, with all others of its kind that are in the same file: they go
-   * through it together, so that it is not read once for each of them.
+   * Those that have little to send and the talkative take turns. The former go through the files together, in the
+   * order of writing: after an outage there may be hundreds of them, and a file is not read once for each. So may the
+   * talkative: those that are in the same file go together, and the oldest few files take turns. The others wait until
+   * one of these is where they are.
    */
   #nextTurn(): Turn | undefined {
     const behind = [...this.#behind]
-    if (behind.length === 0) return undefined
-    const [first, { segment }] = behind.reduce((one, other) =>
-      this.#turns.last(other[0]) < this.#turns.last(one[0]) ? other : one,
-    )
-    const kind = isTalkative(first)
-    const together = behind.filter(([held, at]) => at.segment === segment && isTalkative(held) === kind)
-    const at = together.map(([, place]) => place).reduce((one, other) => (isBefore(other, one) ? other : one))
-    return { at, of: new Set(together.map(([held]) => held)) }
+    const isLeftOut = performance.now() - this.#unreadable.atMs < UNREADABLE_MS
+    const readable = behind.filter(([, at]) => !isLeftOut || at.segment !== this.#unreadable.segment)
+    const kinds = Map.groupBy(readable.length > 0 ? readable : behind, ([held]) => isTalkative(held))
+    const quiet = kinds.get(false)
+    const talkative = kinds.get(true)
+    if (quiet && !(talkative && this.#isForTalkative)) return turnOf(quiet)
+    if (!talkative) return undefined
+    const files = Map.groupBy(talkative, ([, at]) => at.segment)
+    const oldest = [...files].toSorted(([one], [other]) => one - other).slice(0, MOST_FILES)
+    const lastOf = (together: typeof behind) => Math.min(...together.map(([held]) => this.#turns.last(held)))
+    return turnOf(oldest.map(([, of]) => of).reduce((one, other) => (lastOf(other) < lastOf(one) ? other : one)))
   }
 
   #unsentOf(line: Batch, { at, of }: Turn): string[] {
@@ -242,6 +258,11 @@ class SpoolUpload implements Upload {
 interface Turn {
   at: Position
   of: ReadonlySet<Held>
+}
+
+function turnOf(together: readonly (readonly [Held, Position])[]): Turn {
+  const at = together.map(([, start]) => start).reduce((one, other) => (isBefore(other, one) ? other : one))
+  return { at, of: new Set(together.map(([held]) => held)) }
 }
 
 function isTalkative(held: Held): boolean {

@@ -146,6 +146,22 @@ test('before systemd 254 the group of a killed agent is made free for the next o
   assert.deepEqual(await released(t, '254'), { unit: 'cpu memory pids\n', runs: 'memory\n', program: '\n' })
 })
 
+const COORDINATOR = 'systemd/windlass-coordinator.service'
+
+test('systemd can read the unit of the coordinator', { skip: withoutSystemd }, async () => {
+  const path = join(folder, 'windlass-coordinator.service')
+  const text = textOf(COORDINATOR).replace('@DIR@/node_modules/.bin/node', '/bin/true').replaceAll('@DIR@', folder)
+  writeFileSync(path, text.replaceAll('@CONFIG@', '/etc/windlass/coordinator.env'))
+  const { stderr } = await run('systemd-analyze', ['verify', path], { timeout: DEADLINE_MS })
+  assert.doesNotMatch(stderr, /windlass-coordinator\.service/)
+})
+
+test('the coordinator has a home where its dynamic user is in no file of users', () => {
+  const text = textOf(COORDINATOR)
+  assert.match(text, /^DynamicUser=yes$/m)
+  assert.match(text, /^Environment=HOME=\/var\/lib\/windlass$/m)
+})
+
 interface Manifest {
   kind: string
   metadata: { name: string; namespace: string }

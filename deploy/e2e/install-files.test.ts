@@ -156,6 +156,11 @@ test('systemd can read the unit of the coordinator', { skip: withoutSystemd }, a
   assert.doesNotMatch(stderr, /windlass-coordinator\.service/)
 })
 
+test('the end of a process by the kernel, for want of memory, stops no service', () => {
+  for (const unit of [COORDINATOR, ...Object.values(UNITS).map((each) => `systemd/${each}`)])
+    assert.match(textOf(unit), /^OOMPolicy=continue$/m)
+})
+
 test('the coordinator has a home where its dynamic user is in no file of users', () => {
   const text = textOf(COORDINATOR)
   assert.match(text, /^DynamicUser=yes$/m)

@@ -161,6 +161,11 @@ test('the end of a process by the kernel, for want of memory, stops no service',
     assert.match(textOf(unit), /^OOMPolicy=continue$/m)
 })
 
+test('on one machine the agent stops before its coordinator, and that before its database', () => {
+  assert.match(textOf(`systemd/${UNITS.system}`), /^After=.*\bwindlass-coordinator\.service\b/m)
+  assert.match(textOf(COORDINATOR), /^After=.*\bpostgresql\.service\b/m)
+})
+
 test('the coordinator has a home where its dynamic user is in no file of users', () => {
   const text = textOf(COORDINATOR)
   assert.match(text, /^DynamicUser=yes$/m)

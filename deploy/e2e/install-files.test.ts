@@ -174,6 +174,11 @@ test('the settings of the coordinator are made for root alone, and read by syste
   assert.ok(making !== -1 && making < starting)
 })
 
+test('whoever installs an agent for himself is told how it gets its time at a reboot', () => {
+  const wanted = /systemctl edit\s+user@\$\(id -u\)[^]*TimeoutStopSec=16min/
+  for (const path of ['docs/fleet.md', 'install/install.sh']) assert.match(textOf(path), wanted)
+})
+
 test('the coordinator has a home where its dynamic user is in no file of users', () => {
   const text = textOf(COORDINATOR)
   assert.match(text, /^DynamicUser=yes$/m)

@@ -494,7 +494,7 @@ summary() {
 SUMMARY
   if [ -n "$MANAGED" ] && [ -n "$START" ]; then
     say "  service   $UNIT" '' 'It is online and takes runs.' "How it is: $COMMAND agent status"
-    linger
+    [ "$MODE" = system ] || linger
   elif [ -n "$MANAGED" ]; then
     say "  service   $UNIT" '' "It is not started, as was asked for: $(starting) starts it."
   else
@@ -506,9 +506,9 @@ SUMMARY
 
 starting() { if [ "$MODE" = system ]; then say "\`systemctl start $NAME\`"; else say "\`systemctl --user start $NAME\`"; fi; }
 
-# A service of a user ends with his last session, unless he lingers.
+# A service of a user ends with his last session, unless he lingers; user@.service has two minutes for all of them.
 linger() {
-  [ "$MODE" = user ] || return 0
+  say "A reboot gives it two minutes; \`sudo systemctl edit user@$(id -u)\`, [Service] TimeoutStopSec=16min, more."
   [ "$(loginctl show-user "$(id -un)" -p Linger --value 2>/dev/null || :)" != yes ] || return 0
   say "It stops when you log out. \`loginctl enable-linger $(id -un)\` lets it go on, and start with the machine."
 }

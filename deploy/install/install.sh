@@ -117,7 +117,7 @@ places() {
     UNIT=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user/$NAME.service LINK=$HOME/.local/bin/windlass
   fi
   RECORD=$DIR/installed
-  RUN_AS=${RUN_AS:-$(recorded run_as)}
+  [ ! -L "$DIR/current" ] || RUN_AS=${RUN_AS:-$(recorded run_as)}
 }
 
 recorded() { [ ! -f "$RECORD" ] || sed -n "s/^$1=//p" "$RECORD"; }
@@ -173,7 +173,7 @@ address() {
 
 # --- what was made, so that it can be undone -------------------------------------------------------------------------
 
-MADE='' UNDO='' WORK='' UNPACKED='' TARGET='' OLD='' DONE=''
+MADE='' FORMER='' UNDO='' WORK='' UNPACKED='' TARGET='' OLD='' DONE=''
 
 # A folder with those above it that are missing; each is remembered.
 folder() {
@@ -201,10 +201,12 @@ undo() {
     [ -z "$NEW_CONFIG" ] || rm -f "$CONFIG"
     # The answer to a registration may have been lost: the token serves once, and with this key once more.
     [ -z "$NEW_STATE" ] || [ -s "$STATE/first-key.json" ] || rm -rf "$STATE"
-    [ -z "$NEW_USER" ] || userdel "$RUN_AS" >/dev/null 2>&1 || :
+    for user in ${NEW_USER:+"$RUN_AS"} $(recorded created_user); do userdel "$user" >/dev/null 2>&1 || :; done
+    FORMER=$(recorded made)
+    rm -f "$RECORD"
   fi
   # Those that somebody else has put something into meanwhile stay.
-  printf '%s' "$MADE" | while read -r made; do rmdir "$made" 2>/dev/null || :; done
+  printf '%s%s\n' "$MADE" "$FORMER" | while read -r made; do rmdir "$made" 2>/dev/null || :; done
 }
 
 # To the version and the settings that were there before.
@@ -287,8 +289,7 @@ point() {
   ln -s "$1" "$DIR/current.$$"
   # Onto the link, not into the folder that it points to; not every `mv` can do that at once.
   mv -fT "$DIR/current.$$" "$DIR/current" 2>/dev/null || {
-    rm -f "$DIR/current"
-    mv "$DIR/current.$$" "$DIR/current"
+    rm -f "$DIR/current" && mv "$DIR/current.$$" "$DIR/current"
   }
 }
 
@@ -375,8 +376,7 @@ register() {
 # --- its service -------------------------------------------------------------------------------------------------------
 
 write_unit() {
-  kind=service
-  [ "$MODE" = system ] || kind=user.service
+  if [ "$MODE" = system ]; then kind=service; else kind=user.service; fi
   sed -e "s|@DIR@|$DIR|g" -e "s|@CONFIG@|$CONFIG|g" -e "s|@STATE@|$STATE|g" "$1/systemd/$NAME.$kind" >"$UNIT"
   if [ -n "$RUN_AS" ]; then
     mkdir -p "$UNIT.d"
@@ -432,12 +432,11 @@ command_link() {
 # What `uninstall` has to know.
 record() {
   before=$(recorded made)
-  created=$(recorded created_user)
-  [ -z "$NEW_USER" ] || created=$RUN_AS
+  if [ -n "$NEW_USER" ]; then created=$RUN_AS; else created=$(recorded created_user); fi
   {
     printf 'mode=%s\nconfig=%s\nstate=%s\nunit=%s\nlink=%s\nrun_as=%s\ncreated_user=%s\n' \
       "$MODE" "$CONFIG" "$STATE" "$UNIT" "$LINK" "$RUN_AS" "$created"
-    printf '%s%s\n' "$MADE" "$before" | sed -n 's/^./made=&/p'
+    printf '%s%s\n' "$MADE" "$before" | sed -n 's/^./made=&/p' | awk '!seen[$0]++'
   } >"$RECORD.new"
   mv "$RECORD.new" "$RECORD"
 }
@@ -448,8 +447,8 @@ tidy() {
     say 'The agent that runs here goes on with its old version until it is started again.'
     return 0
   fi
-  for each in "$DIR"/versions/*; do
-    [ "$each" = "$TARGET" ] || rm -rf "$each"
+  for each in "$DIR"/versions/* "$DIR"/versions/.unpacking-*; do # What a call has begun that was killed.
+    [ "$each" = "$TARGET" ] || kill -0 "${each##*/.unpacking-}" 2>/dev/null || rm -rf "$each"
   done
 }
 
@@ -472,6 +471,7 @@ install() {
   obtain
   settings
   state
+  record # One that is killed is called again, or undone.
   register
   # From here on there is an agent; what goes wrong can be mended by calling this again.
   UNDO=''

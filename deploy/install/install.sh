@@ -111,10 +111,13 @@ places() {
   else
     MODE=user
     [ -z "$RUN_AS" ] || fail '--user is for root: call this as root, or leave it out to install for yourself.'
-    matching HOME "${HOME:-}" '^/[A-Za-z0-9/._+@-]*$' 'an absolute path without spaces' >/dev/null
+    FOLDER='^/[A-Za-z0-9/._+@-]*$' IS='an absolute path without spaces'
+    matching HOME "${HOME:-}" "$FOLDER" "$IS" >/dev/null
     DIR=${DIR:-$HOME/.local/share/$NAME}
     CONFIG=${XDG_CONFIG_HOME:-$HOME/.config}/$NAME/agent.env STATE=${XDG_STATE_HOME:-$HOME/.local/state}/$NAME
-    UNIT=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user/$NAME.service LINK=$HOME/.local/bin/windlass
+    UNIT=$(systemctl --user show-environment 2>/dev/null | sed -n 's/^XDG_CONFIG_HOME=//p') # Its own may be another.
+    UNIT=${UNIT:-$HOME/.config}/systemd/user/$NAME.service LINK=$HOME/.local/bin/windlass
+    for each in "$CONFIG" "$STATE" "$UNIT"; do matching 'A folder of XDG' "$each" "$FOLDER" "$IS" >/dev/null; done
   fi
   RECORD=$DIR/installed
   [ ! -L "$DIR/current" ] || RUN_AS=${RUN_AS:-$(recorded run_as)}
@@ -148,8 +151,7 @@ check() {
     fail "There is no agent in $DIR to be upgraded. Call this with --token, or name its folder by --dir."
   [ -n "$TOKEN" ] || [ -s "$STATE/identity.json" ] ||
     fail "A registration token is needed: --token wlr_…, from \`windlass pools token <pool>\`."
-  MANAGED=''
-  if [ -n "$SERVICE" ] && manages; then MANAGED=yes; fi
+  if [ -n "$SERVICE" ] && manages; then MANAGED=yes; else MANAGED=''; fi
 }
 
 # What is fetched becomes a program here, and the agent is handed secrets: neither over a wire that others read.
@@ -407,9 +409,7 @@ online() {
   while [ "$waited" -lt "$ONLINE_SECONDS" ]; do
     pid=$(control show "$NAME" -p MainPID --value)
     if grep -q "\"pid\": *$pid," "$STATE/status.json" 2>/dev/null &&
-      grep -q '"state": *"connected"' "$STATE/status.json"; then
-      return 0
-    fi
+      grep -q '"state": *"connected"' "$STATE/status.json"; then return 0; fi
     if control is-failed "$NAME" >/dev/null 2>&1; then return 1; fi
     sleep 1
     waited=$((waited + 1))

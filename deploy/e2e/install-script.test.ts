@@ -1,4 +1,4 @@
-// What a call of install.sh leaves that is killed, and what the next one makes of it.
+// Acts of install.sh by themselves. deploy/e2e/storm/install.test.ts installs.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -14,13 +14,13 @@ const DEADLINE_MS = 30_000
 const NOBODYS = 99_999_999
 const SCRIPT = join(PROJECT, 'deploy/install/install.sh')
 
-const folder = mkdtempSync(join(tmpdir(), 'windlass-killed-install-'))
+const folder = mkdtempSync(join(tmpdir(), 'windlass-install-script-'))
 after(() => rmSync(folder, { recursive: true }))
 
 /** Commands among the functions of install.sh, which itself does nothing. */
-async function inScript(commands: string): Promise<void> {
+async function inScript(commands: string): Promise<string> {
   const functions = readFileSync(SCRIPT, 'utf8').replace(/main "\$@"\n$/, '')
-  await run('sh', ['-c', `${functions}\n${commands}`], { timeout: DEADLINE_MS })
+  return (await run('sh', ['-c', `${functions}\n${commands}`], { timeout: DEADLINE_MS })).stdout
 }
 
 test('what a killed call has begun to unpack goes with the next one, and what another call is at stays', async () => {
@@ -49,4 +49,29 @@ test('a call that fails undoes what a killed one before it had made', async () =
   await inScript(`${settings}; UNDO=yes TARGET="$DIR/versions/1.0"; folder "$DIR/versions"; undo`)
   assert.deepEqual(readdirSync(top), ['userdel'])
   assert.equal(readFileSync(join(top, 'userdel'), 'utf8'), 'wl-made\n')
+})
+
+/** Where things go for a user with this environment, whose systemd has another one. */
+function whereIt(environment: string, ofSystemd: string): Promise<string> {
+  const others = `id() { echo 1000; }; systemctl() { printf '%s\\n' HOME=/home/me '${ofSystemd}' PATH=/bin; }`
+  return inScript(`${others}; HOME=/home/me DIR='' RUN_AS='' ${environment}; places; printf '%s %s' "$CONFIG" "$UNIT"`)
+}
+
+test('the unit of a user goes where his systemd looks for it', async () => {
+  const files = ['windlass-agent/agent.env', 'systemd/user/windlass-agent.service']
+  assert.equal(await whereIt('', ''), files.map((file) => `/home/me/.config/${file}`).join(' '))
+  assert.equal(await whereIt('XDG_CONFIG_HOME=/x', ''), `/x/${files[0]} /home/me/.config/${files[1]}`)
+  assert.equal(await whereIt('', 'XDG_CONFIG_HOME=/x'), `/home/me/.config/${files[0]} /x/${files[1]}`)
+})
+
+test('a folder with a space, which no unit can name, is refused before anything is changed', async () => {
+  for (const [environment, ofSystemd] of [
+    ["XDG_CONFIG_HOME='/home/me/my files'", ''],
+    ["XDG_STATE_HOME='/home/me/my files'", ''],
+    ['', "XDG_CONFIG_HOME=$'/my files'"],
+  ] as const) {
+    await assert.rejects(whereIt(environment, ofSystemd.replaceAll("'", "'\\''")), {
+      stderr: /A folder of XDG must be an absolute path without spaces/,
+    })
+  }
 })

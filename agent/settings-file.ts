@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
+import { homeFolder } from './os/home-folder.ts'
 import { readOrNothing } from './os/process-id.ts'
 
 export interface SettingsFile {
@@ -14,8 +14,9 @@ export interface SettingsFile {
 const NONE = 'none'
 
 /** Where an agent that was installed on this machine has its settings. */
-export function usualFiles(home = os.homedir()): string[] {
-  return ['/etc/windlass-agent/agent.env', path.join(home, '.config', 'windlass-agent', 'agent.env')]
+export function usualFiles(home = homeFolder()): string[] {
+  const own = home === undefined ? [] : [path.join(home, '.config', 'windlass-agent', 'agent.env')]
+  return ['/etc/windlass-agent/agent.env', ...own]
 }
 
 /** `named` is what WINDLASS_AGENT_CONFIG says. One that is named has to be there; of the usual places the first that can be read counts. */

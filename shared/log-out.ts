@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs'
+import { readlinkSync, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 
 /** Where the lines of a log go. Throws where a line cannot be written. */
@@ -6,6 +6,8 @@ export interface LogOut {
   write(line: string): unknown
   /** Calls `then` once, when it takes lines again after it refused one. */
   onRoom?(then: () => void): void
+  /** Reads a priority at the start of a line, `<3>`, and takes it away. */
+  isJournal?: boolean
 }
 
 /** Lines that could not be written. */
@@ -81,9 +83,20 @@ export function standardOut(fd: 1 | 2): LogOut {
   const known = standard.get(fd)
   if (known) return known
   const stream = fd === 1 ? process.stdout : process.stderr
-  const made = stream instanceof Socket ? outOfSocket(stream, fd) : endOf(() => fd)
+  const made = stream instanceof Socket ? { ...outOfSocket(stream, fd), isJournal: isJournal(fd) } : endOf(() => fd)
   standard.set(fd, made)
   return made
+}
+
+/** systemd says by device and inode which socket is its journal's, also to processes that were given another one. */
+function isJournal(fd: number): boolean {
+  const inode = /:(\d+)$/.exec(process.env['JOURNAL_STREAM'] ?? '')?.[1]
+  if (inode === undefined) return false
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`) === `socket:[${inode}]`
+  } catch {
+    return false
+  }
 }
 
 /** What waits in memory for a reader who takes nothing, in bytes. */

@@ -11,15 +11,19 @@ export interface Log {
   error(name: string, facts?: Facts): void
 }
 
+/** As syslog and journald have them; a line that says none is info. */
+const PRIORITY: Record<Level, string> = { debug: '<7>', info: '', warn: '<4>', error: '<3>' }
 const RANK: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 
 /**
  * JSON lines on `out` (stderr by default, so that stdout stays free for answers). `base` goes into every line. Lines
- * that cannot be written are dropped; `log.dropped` tells how many, when others can be.
+ * that cannot be written are dropped; `log.dropped` tells how many, when others can be. For journald each has its
+ * priority before it, which is not stored with it.
  */
 export function createLog(base: Facts, least: Level = 'info', out: LogOut = standardOut(2)): Log {
+  const priority = (level: Level) => (out.isJournal ? PRIORITY[level] : '')
   const textOf = (level: Level, name: string, facts?: Facts) =>
-    `${JSON.stringify({ at: Date.now(), level, name, ...base, ...printable(facts) })}\n`
+    `${priority(level)}${JSON.stringify({ at: Date.now(), level, name, ...base, ...printable(facts) })}\n`
   const write = dropping(out, (gap) => textOf('warn', 'log.dropped', { ...gap }))
   const line = (level: Level, name: string, facts?: Facts) => {
     if (RANK[level] >= RANK[least]) write(textOf(level, name, facts))

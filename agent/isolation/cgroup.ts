@@ -37,7 +37,7 @@ export interface CgroupParts {
 export function makeCgroup(folder: string, { controllers, limits, runs }: CgroupParts): Cgroup {
   mkdirSync(folder)
   try {
-    for (const [file, text] of limitFiles(controllers, limits)) write(path.join(folder, file), text)
+    writeLimits(folder, controllers, limits)
   } catch (error) {
     rmdirSync(folder)
     throw error
@@ -57,6 +57,19 @@ export function cgroupAt(folder: string, runs: RunUsers | null): Cgroup {
   }
 }
 
+/**
+ * Its limits are gone where systemd before 254 has started this agent: see deploy/install/release-cgroup.sh. What it
+ * had in memory by then is not counted any more, only what it takes from now on.
+ */
+export function limitAgain(folder: string, { controllers, limits }: Omit<CgroupParts, 'runs'>): void {
+  try {
+    writeLimits(folder, controllers, limits)
+  } catch (error) {
+    // Nothing is in it any more, and it is gone.
+    if (existsSync(folder)) throw error
+  }
+}
+
 /** Swap counts as memory: a limit that only moves a program to the disk is none. */
 export function limitFiles(controllers: readonly Controller[], limits: RunLimits): [file: string, text: string][] {
   const { memoryMb, cpus, processes } = limits
@@ -68,6 +81,10 @@ export function limitFiles(controllers: readonly Controller[], limits: RunLimits
   if (cpus !== null && has('cpu')) files.push(['cpu.max', `${Math.round(cpus * PERIOD_US)} ${PERIOD_US}`])
   if (processes !== null && has('pids')) files.push(['pids.max', String(processes + RUNTIME_TASKS)])
   return files
+}
+
+function writeLimits(folder: string, controllers: readonly Controller[], limits: RunLimits): void {
+  for (const [file, text] of limitFiles(controllers, limits)) write(path.join(folder, file), text)
 }
 
 /** A kernel may be built without an account of swap. */

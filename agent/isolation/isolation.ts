@@ -9,7 +9,7 @@ import type { Command } from './command.ts'
 import { fenced } from './command.ts'
 import { bubblewrapArgs, GROUP, PASSWD } from './bubblewrap.ts'
 import type { ProgramRecord } from '../takeover/records.ts'
-import { cgroupAt, endCgroup, makeCgroup } from './cgroup.ts'
+import { cgroupAt, endCgroup, limitAgain, makeCgroup } from './cgroup.ts'
 import { runUsers } from './fuse.ts'
 import type { RunUsers } from './fuse.ts'
 import type { Cgroup } from './cgroup.ts'
@@ -195,10 +195,23 @@ class HostsIsolation implements Isolation {
 
   adopt({ uid, cgroup: folder, key, effective, limits }: Room): Enclosure {
     if (uid !== undefined) this.#prepared.uids?.reserve(uid)
-    const group = folder === undefined ? undefined : cgroupAt(folder, this.#runs)
+    const group = folder === undefined ? undefined : this.#groupAgain(folder, limits)
     const inForce = { key, effective, plan: { limits } }
     const onEnd = (isClean: boolean) => this.#left(uid, inForce, isClean)
     return makeEnclosure({ inForce, uid, cgroup: group, command: NO_COMMAND, runs: this.#runs, onEnd })
+  }
+
+  /** A program that cannot be limited again is no reason to lose its run. */
+  #groupAgain(folder: string, limits: RunLimits): Cgroup {
+    const { cgroup } = this.#prepared
+    try {
+      if ('controllers' in cgroup) limitAgain(folder, { controllers: cgroup.controllers, limits })
+    } catch (error) {
+      this.#options.log('isolation.weak', {
+        warning: `a program that was taken back is without limits: ${String(error)}`,
+      })
+    }
+    return cgroupAt(folder, this.#runs)
   }
 
   /** A user of whom something lives is nobody else's. In bubblewrap it could leave nothing outside of its workspace. */

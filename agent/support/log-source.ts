@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
 import { toolPath } from '../isolation/tools.ts'
+import { homeFolder } from '../os/home-folder.ts'
 
 const UNIT = 'windlass-agent'
 
@@ -13,9 +13,9 @@ export type LogSource =
   | { kind: 'none'; message: string; fix: string }
 
 /** A file that the settings name, else the journal of the unit that was installed. */
-export function logSource(logFile: string | undefined, homeFolder = os.homedir()): LogSource {
+export function logSource(logFile: string | undefined, home = homeFolder()): LogSource {
   if (logFile !== undefined) return { kind: 'file', file: logFile }
-  const unit = installedUnit(homeFolder)
+  const unit = installedUnit(home)
   if (unit && journalctl()) return { kind: 'journal', args: unit }
   return {
     kind: 'none',
@@ -35,10 +35,11 @@ const UNIT_FOLDERS = [
   '/lib/systemd/system',
 ]
 
-function installedUnit(homeFolder: string): string[] | undefined {
+function installedUnit(home: string | undefined): string[] | undefined {
   const name = `${UNIT}.service`
   if (UNIT_FOLDERS.some((folder) => existsSync(path.join(folder, name)))) return ['--unit', name]
-  const ofUser = path.join(homeFolder, '.config', 'systemd', 'user', name)
+  if (home === undefined) return undefined
+  const ofUser = path.join(home, '.config', 'systemd', 'user', name)
   return existsSync(ofUser) ? ['--user', '--unit', name] : undefined
 }
 

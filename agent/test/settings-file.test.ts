@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import os from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
 import { AgentRefusal } from '../exit-codes.ts'
 import { openLogFile } from '../log-file.ts'
 import { configOf } from '../run-agent.ts'
 import { readSettingsFile, usualFiles } from '../settings-file.ts'
+import { logSource } from '../support/log-source.ts'
 import { aFolder } from './_kit/an-agent.ts'
 
 function folderTest(name: string, body: (folder: string) => Promise<void>): void {
@@ -40,6 +42,14 @@ folderTest('of the usual places the first one counts, and `none` is none', async
     '/etc/windlass-agent/agent.env',
     '/home/me/.config/windlass-agent/agent.env',
   ])
+})
+
+test('where the user has no home there are fewer usual places, and no failure', (t) => {
+  t.mock.method(os, 'homedir', () => {
+    throw new Error('A system error occurred: uv_os_homedir returned ENOENT (no such file or directory)')
+  })
+  assert.deepEqual(usualFiles(), ['/etc/windlass-agent/agent.env'])
+  assert.notEqual(logSource(undefined).kind, 'file')
 })
 
 folderTest('what is wrong in it is refused with its place', async (folder) => {

@@ -58,6 +58,7 @@ async function entries(work: string, node: string): Promise<Record<'shared' | 'o
   shared.push(
     await part('bin/windlass', PARTS.command, true),
     await part('uninstall.sh', PARTS.uninstall, true),
+    await part('release-cgroup.sh', PARTS.releaseCgroup, true),
     await part('systemd/windlass-agent.service', PARTS.unit),
     await part('systemd/windlass-agent.user.service', PARTS.userUnit),
   )

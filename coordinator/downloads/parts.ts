@@ -6,6 +6,7 @@ const DEPLOY = join(import.meta.dirname, '../../deploy')
 export const PARTS = {
   install: join(DEPLOY, 'install/install.sh'),
   uninstall: join(DEPLOY, 'install/uninstall.sh'),
+  releaseCgroup: join(DEPLOY, 'install/release-cgroup.sh'),
   command: join(DEPLOY, 'install/windlass'),
   npmCommand: join(DEPLOY, 'install/windlass.mjs'),
   unit: join(DEPLOY, 'systemd/windlass-agent.service'),

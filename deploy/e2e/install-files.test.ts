@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { EXIT, FINAL_CODES } from '@windlass/agent/exit-codes.ts'
 import { LOCKS } from '@windlass/agent/isolation/uid-lock.ts'
@@ -15,7 +16,8 @@ import { PROJECT } from '../tools/source-files.ts'
 
 const run = promisify(execFile)
 const DEADLINE_MS = 30_000
-const SCRIPTS = ['install/install.sh', 'install/uninstall.sh', 'install/windlass'].map(inDeploy)
+const RELEASE = 'install/release-cgroup.sh'
+const SCRIPTS = ['install/install.sh', 'install/uninstall.sh', RELEASE, 'install/windlass'].map(inDeploy)
 const UNITS = { system: 'windlass-agent.service', user: 'windlass-agent.user.service' } as const
 /** Of 10; what systemd counts against a service. It is measured without the reasons that stand in the unit. */
 const MOST_EXPOSED = 5.1
@@ -63,6 +65,7 @@ function written(kind: keyof typeof UNITS): string {
   mkdirSync(join(folder, kind), { recursive: true })
   const text = textOf(`systemd/${UNITS[kind]}`)
     .replaceAll('@DIR@/current/bin/windlass', '/bin/true')
+    .replaceAll('@DIR@/current/release-cgroup.sh', '/bin/true')
     .replaceAll('@CONFIG@', '/etc/windlass-agent/agent.env')
     .replaceAll('@STATE@', '/var/lib')
   assert.doesNotMatch(text, /@[A-Z]+@/)
@@ -77,7 +80,9 @@ test('systemd can read the units', { skip: withoutSystemd }, async () => {
   for (const kind of ['system', 'user'] as const) {
     const args = ['verify', ...(kind === 'user' ? ['--user'] : []), written(kind)]
     const { stderr } = await run('systemd-analyze', args, { env, timeout: DEADLINE_MS })
-    assert.doesNotMatch(stderr, /windlass-agent\.service/)
+    // systemd before 254 does not know it, and goes on.
+    const found = stderr.split('\n').filter((line) => !/Unknown key( name)? 'DelegateSubgroup'/.test(line))
+    assert.doesNotMatch(found.join('\n'), /windlass-agent\.service/)
   }
 })
 
@@ -102,6 +107,82 @@ test('the units start nothing anew that has ended for good, and drain before a r
     assert.equal(setting('KillMode'), 'process')
     assert.equal(setting('TimeoutStopSec'), '16min')
   }
+})
+
+test('a killed agent can start again beside its programs, in a group of its own', () => {
+  for (const unit of Object.values(UNITS)) {
+    const text = textOf(`systemd/${unit}`)
+    assert.match(text, /^Delegate=yes$/m)
+    // As agent/isolation/cgroup-folder.ts calls the group into which the agent would move itself.
+    assert.match(text, /^DelegateSubgroup=agent$/m)
+    assert.match(text, /^ExecStopPost=-@DIR@\/current\/release-cgroup\.sh$/m)
+  }
+})
+
+/** What the script writes in the group of a service that has ended, under a systemd of this version. */
+async function released(t: TestContext, systemd: string): Promise<Record<string, string>> {
+  const root = mkdtempSync(join(folder, 'released-'))
+  t.after(() => rmSync(root, { recursive: true }))
+  const unit = join(root, 'system.slice/windlass-agent.service')
+  const files = { unit: unit, runs: join(unit, 'windlass-runs-0'), program: join(unit, 'windlass-runs-0/one') }
+  mkdirSync(files.program, { recursive: true })
+  const handedOn = Object.entries({ unit: 'cpu memory pids\n', runs: 'memory\n', program: '\n' } as const)
+  for (const [name, text] of handedOn)
+    writeFileSync(join(files[name as keyof typeof files], 'cgroup.subtree_control'), text)
+  writeFileSync(join(root, 'own'), '1:name=systemd:/elsewhere\n0::/system.slice/windlass-agent.service/.control\n')
+  writeFileSync(join(root, 'systemctl'), `#!/bin/sh\necho 'systemd ${systemd} (${systemd}.1-1~deb)'\necho +PAM\n`, {
+    mode: 0o755,
+  })
+  const env = { ...process.env, PATH: `${root}:${process.env['PATH']}` }
+  await run('sh', [inDeploy(RELEASE), root, join(root, 'own')], { env, timeout: DEADLINE_MS })
+  return Object.fromEntries(
+    Object.entries(files).map(([name, each]) => [name, readFileSync(join(each, 'cgroup.subtree_control'), 'utf8')]),
+  )
+}
+
+test('before systemd 254 the group of a killed agent is made free for the next one, and no other', async (t) => {
+  // The last of what was written to each file, which is no cgroup's here.
+  assert.deepEqual(await released(t, '252'), { unit: '-pids', runs: '-memory', program: '\n' })
+  assert.deepEqual(await released(t, '254'), { unit: 'cpu memory pids\n', runs: 'memory\n', program: '\n' })
+})
+
+const COORDINATOR = 'systemd/windlass-coordinator.service'
+
+test('systemd can read the unit of the coordinator', { skip: withoutSystemd }, async () => {
+  const path = join(folder, 'windlass-coordinator.service')
+  const text = textOf(COORDINATOR).replace('@DIR@/node_modules/.bin/node', '/bin/true').replaceAll('@DIR@', folder)
+  writeFileSync(path, text.replaceAll('@CONFIG@', '/etc/windlass/coordinator.env'))
+  const { stderr } = await run('systemd-analyze', ['verify', path], { timeout: DEADLINE_MS })
+  assert.doesNotMatch(stderr, /windlass-coordinator\.service/)
+})
+
+test('the end of a process by the kernel, for want of memory, stops no service', () => {
+  for (const unit of [COORDINATOR, ...Object.values(UNITS).map((each) => `systemd/${each}`)])
+    assert.match(textOf(unit), /^OOMPolicy=continue$/m)
+})
+
+test('on one machine the agent stops before its coordinator, and that before its database', () => {
+  assert.match(textOf(`systemd/${UNITS.system}`), /^After=.*\bwindlass-coordinator\.service\b/m)
+  assert.match(textOf(COORDINATOR), /^After=.*\bpostgresql\.service\b/m)
+})
+
+test('the settings of the coordinator are made for root alone, and read by systemd', () => {
+  assert.match(textOf(COORDINATOR), /^EnvironmentFile=@CONFIG@$/m)
+  const commands = textOf('docs/operate.md').split('\n')
+  const making = commands.findIndex((line) => /install .*-m 600 .*\/etc\/windlass\/coordinator\.env$/.test(line))
+  const starting = commands.findIndex((line) => line.includes('systemctl enable --now windlass-coordinator'))
+  assert.ok(making !== -1 && making < starting)
+})
+
+test('whoever installs an agent for himself is told how it gets its time at a reboot', () => {
+  const wanted = /systemctl edit\s+user@\$\(id -u\)[^]*TimeoutStopSec=16min/
+  for (const path of ['docs/fleet.md', 'install/install.sh']) assert.match(textOf(path), wanted)
+})
+
+test('the coordinator has a home where its dynamic user is in no file of users', () => {
+  const text = textOf(COORDINATOR)
+  assert.match(text, /^DynamicUser=yes$/m)
+  assert.match(text, /^Environment=HOME=\/var\/lib\/windlass$/m)
 })
 
 interface Manifest {

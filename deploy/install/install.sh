@@ -111,13 +111,16 @@ places() {
   else
     MODE=user
     [ -z "$RUN_AS" ] || fail '--user is for root: call this as root, or leave it out to install for yourself.'
-    matching HOME "${HOME:-}" '^/[A-Za-z0-9/._+@-]*$' 'an absolute path without spaces' >/dev/null
+    FOLDER='^/[A-Za-z0-9/._+@-]*$' IS='an absolute path without spaces'
+    matching HOME "${HOME:-}" "$FOLDER" "$IS" >/dev/null
     DIR=${DIR:-$HOME/.local/share/$NAME}
     CONFIG=${XDG_CONFIG_HOME:-$HOME/.config}/$NAME/agent.env STATE=${XDG_STATE_HOME:-$HOME/.local/state}/$NAME
-    UNIT=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user/$NAME.service LINK=$HOME/.local/bin/windlass
+    UNIT=$(systemctl --user show-environment 2>/dev/null | sed -n 's/^XDG_CONFIG_HOME=//p') # Its own may be another.
+    UNIT=${UNIT:-$HOME/.config}/systemd/user/$NAME.service LINK=$HOME/.local/bin/windlass
+    for each in "$CONFIG" "$STATE" "$UNIT"; do matching 'A folder of XDG' "$each" "$FOLDER" "$IS" >/dev/null; done
   fi
   RECORD=$DIR/installed
-  RUN_AS=${RUN_AS:-$(recorded run_as)}
+  [ ! -L "$DIR/current" ] || RUN_AS=${RUN_AS:-$(recorded run_as)}
 }
 
 recorded() { [ ! -f "$RECORD" ] || sed -n "s/^$1=//p" "$RECORD"; }
@@ -148,8 +151,7 @@ check() {
     fail "There is no agent in $DIR to be upgraded. Call this with --token, or name its folder by --dir."
   [ -n "$TOKEN" ] || [ -s "$STATE/identity.json" ] ||
     fail "A registration token is needed: --token wlr_…, from \`windlass pools token <pool>\`."
-  MANAGED=''
-  if [ -n "$SERVICE" ] && manages; then MANAGED=yes; fi
+  if [ -n "$SERVICE" ] && manages; then MANAGED=yes; else MANAGED=''; fi
 }
 
 # What is fetched becomes a program here, and the agent is handed secrets: neither over a wire that others read.
@@ -173,7 +175,7 @@ address() {
 
 # --- what was made, so that it can be undone -------------------------------------------------------------------------
 
-MADE='' UNDO='' WORK='' UNPACKED='' TARGET='' OLD='' DONE=''
+MADE='' FORMER='' UNDO='' WORK='' UNPACKED='' TARGET='' OLD='' DONE=''
 
 # A folder with those above it that are missing; each is remembered.
 folder() {
@@ -201,10 +203,12 @@ undo() {
     [ -z "$NEW_CONFIG" ] || rm -f "$CONFIG"
     # The answer to a registration may have been lost: the token serves once, and with this key once more.
     [ -z "$NEW_STATE" ] || [ -s "$STATE/first-key.json" ] || rm -rf "$STATE"
-    [ -z "$NEW_USER" ] || userdel "$RUN_AS" >/dev/null 2>&1 || :
+    for user in ${NEW_USER:+"$RUN_AS"} $(recorded created_user); do userdel "$user" >/dev/null 2>&1 || :; done
+    FORMER=$(recorded made)
+    rm -f "$RECORD"
   fi
   # Those that somebody else has put something into meanwhile stay.
-  printf '%s' "$MADE" | while read -r made; do rmdir "$made" 2>/dev/null || :; done
+  printf '%s%s\n' "$MADE" "$FORMER" | while read -r made; do rmdir "$made" 2>/dev/null || :; done
 }
 
 # To the version and the settings that were there before.
@@ -287,8 +291,7 @@ point() {
   ln -s "$1" "$DIR/current.$$"
   # Onto the link, not into the folder that it points to; not every `mv` can do that at once.
   mv -fT "$DIR/current.$$" "$DIR/current" 2>/dev/null || {
-    rm -f "$DIR/current"
-    mv "$DIR/current.$$" "$DIR/current"
+    rm -f "$DIR/current" && mv "$DIR/current.$$" "$DIR/current"
   }
 }
 
@@ -375,8 +378,7 @@ register() {
 # --- its service -------------------------------------------------------------------------------------------------------
 
 write_unit() {
-  kind=service
-  [ "$MODE" = system ] || kind=user.service
+  if [ "$MODE" = system ]; then kind=service; else kind=user.service; fi
   sed -e "s|@DIR@|$DIR|g" -e "s|@CONFIG@|$CONFIG|g" -e "s|@STATE@|$STATE|g" "$1/systemd/$NAME.$kind" >"$UNIT"
   if [ -n "$RUN_AS" ]; then
     mkdir -p "$UNIT.d"
@@ -407,9 +409,7 @@ online() {
   while [ "$waited" -lt "$ONLINE_SECONDS" ]; do
     pid=$(control show "$NAME" -p MainPID --value)
     if grep -q "\"pid\": *$pid," "$STATE/status.json" 2>/dev/null &&
-      grep -q '"state": *"connected"' "$STATE/status.json"; then
-      return 0
-    fi
+      grep -q '"state": *"connected"' "$STATE/status.json"; then return 0; fi
     if control is-failed "$NAME" >/dev/null 2>&1; then return 1; fi
     sleep 1
     waited=$((waited + 1))
@@ -432,12 +432,11 @@ command_link() {
 # What `uninstall` has to know.
 record() {
   before=$(recorded made)
-  created=$(recorded created_user)
-  [ -z "$NEW_USER" ] || created=$RUN_AS
+  if [ -n "$NEW_USER" ]; then created=$RUN_AS; else created=$(recorded created_user); fi
   {
     printf 'mode=%s\nconfig=%s\nstate=%s\nunit=%s\nlink=%s\nrun_as=%s\ncreated_user=%s\n' \
       "$MODE" "$CONFIG" "$STATE" "$UNIT" "$LINK" "$RUN_AS" "$created"
-    printf '%s%s\n' "$MADE" "$before" | sed -n 's/^./made=&/p'
+    printf '%s%s\n' "$MADE" "$before" | sed -n 's/^./made=&/p' | awk '!seen[$0]++'
   } >"$RECORD.new"
   mv "$RECORD.new" "$RECORD"
 }
@@ -448,8 +447,9 @@ tidy() {
     say 'The agent that runs here goes on with its old version until it is started again.'
     return 0
   fi
-  for each in "$DIR"/versions/*; do
-    [ "$each" = "$TARGET" ] || readlink /proc/[0-9]*/exe 2>/dev/null | grep -qF "$each/" || rm -rf "$each"
+  for each in "$DIR"/versions/* "$DIR"/versions/.unpacking-*; do # What a call has begun that was killed.
+    [ "$each" = "$TARGET" ] || kill -0 "${each##*/.unpacking-}" 2>/dev/null ||
+      readlink /proc/[0-9]*/exe 2>/dev/null | grep -qF "$each/" || rm -rf "$each"
   done
 }
 
@@ -472,6 +472,7 @@ install() {
   obtain
   settings
   state
+  record # One that is killed is called again, or undone.
   register
   # From here on there is an agent; what goes wrong can be mended by calling this again.
   UNDO=''
@@ -494,7 +495,7 @@ summary() {
 SUMMARY
   if [ -n "$MANAGED" ] && [ -n "$START" ]; then
     say "  service   $UNIT" '' 'It is online and takes runs.' "How it is: $COMMAND agent status"
-    linger
+    [ "$MODE" = system ] || linger
   elif [ -n "$MANAGED" ]; then
     say "  service   $UNIT" '' "It is not started, as was asked for: $(starting) starts it."
   else
@@ -506,9 +507,9 @@ SUMMARY
 
 starting() { if [ "$MODE" = system ]; then say "\`systemctl start $NAME\`"; else say "\`systemctl --user start $NAME\`"; fi; }
 
-# A service of a user ends with his last session, unless he lingers.
+# A service of a user ends with his last session, unless he lingers; user@.service has two minutes for all of them.
 linger() {
-  [ "$MODE" = user ] || return 0
+  say "A reboot gives it two minutes; \`sudo systemctl edit user@$(id -u)\`, [Service] TimeoutStopSec=16min, more."
   [ "$(loginctl show-user "$(id -un)" -p Linger --value 2>/dev/null || :)" != yes ] || return 0
   say "It stops when you log out. \`loginctl enable-linger $(id -un)\` lets it go on, and start with the machine."
 }

@@ -186,9 +186,11 @@ export const SOLE_IMPORTERS: readonly { readonly pkg: string; readonly file: str
 
 /**
  * Who may touch `process.env`. In sdk/runtime it is the program's own environment, which is what that code looks after;
- * by uws/heads.js the HTTP library is told what it reads there and nowhere else.
+ * by uws/heads.js the HTTP library is told what it reads there and nowhere else. shared/log-out.ts learns of systemd's
+ * journal before any settings are read: what is wrong with these is logged too.
  */
 export const ENVIRONMENT = {
-  files: /(^|\/)config\.ts$|^coordinator\/uws\/heads\.js$|^sdk\/(cli|runtime|examples)\/|^deploy\/|^[^/]+\/test\//,
+  files:
+    /(^|\/)config\.ts$|\/uws\/heads\.js$|^shared\/log-out\.ts$|^sdk\/(cli|runtime|examples)\/|^deploy\/|^[^/]+\/test\//,
   sentence: 'settings are read once: only config.ts files, sdk/cli, sdk/runtime, deploy and tests touch `process.env`',
 }

@@ -182,3 +182,28 @@ test('a log that goes to a pipe leaves imports as they are', () => {
   const { stderr } = spawnSync(process.execPath, args, { cwd: import.meta.dirname, encoding: 'utf8' })
   assert.match(stderr, /^\{.*"name":"any".*\}\n$/)
 })
+
+/** What a process writes on a socket that is its stderr, where systemd has told it of this journal. */
+function loggedUnder(journal: string): string {
+  const source = `
+    const { readlinkSync } = await import('node:fs')
+    const own = readlinkSync('/proc/self/fd/2').replace(/[^0-9]/g, '')
+    process.env.JOURNAL_STREAM = ${JSON.stringify(journal)}.replace('own', own)
+    const { createLog } = await import(${JSON.stringify(LOG)})
+    const log = createLog({}, 'debug')
+    log.debug('a')
+    log('b')
+    log.warn('c')
+    log.error('d')`
+  const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', source]
+  return spawnSync(process.execPath, args, { encoding: 'utf8' }).stderr.replace(/"at":\d+,/g, '')
+}
+
+test('a journal is told the priority of each line, and nobody else', { skip: process.platform !== 'linux' }, () => {
+  const lines = ['debug', 'info', 'warn', 'error'].map((level, n) => JSON.stringify({ level, name: 'abcd'[n] }))
+  const [debug, info, warn, error] = lines
+  assert.equal(loggedUnder('9:own'), `<7>${debug}\n${info}\n<4>${warn}\n<3>${error}\n`)
+  // Of the process that has started it.
+  assert.equal(loggedUnder('9:1'), `${lines.join('\n')}\n`)
+  assert.equal(loggedUnder(''), `${lines.join('\n')}\n`)
+})

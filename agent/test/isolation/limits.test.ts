@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
 import { z } from 'zod'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { limitFiles } from '../../isolation/cgroup.ts'
+import { formerCgroup } from '../../isolation/cgroup-folder.ts'
+import { createIsolation } from '../../isolation/isolation.ts'
 import { NO_LIMITS, PLAIN, planIsolation } from '../../isolation/plan.ts'
 import { hostIsolation, ISOLATION_SETTINGS } from '../../isolation/settings.ts'
 import { pidsOfUids } from '../../isolation/uids.ts'
@@ -94,6 +99,62 @@ test('limits become what the kernel reads, as far as it has the controllers', ()
   ])
   assert.deepEqual(limitFiles(['cpu'], limits), [['cpu.max', '50000 100000']])
   assert.deepEqual(limitFiles(['memory', 'cpu', 'pids'], NO_LIMITS), [])
+})
+
+/** Where an agent would make its groups: files like those of a cgroup, which keep the last that is written to them. */
+function aCgroupFolder(t: TestContext) {
+  const home = mkdtempSync(path.join(os.tmpdir(), 'windlass-limits-'))
+  t.after(() => rmSync(home, { recursive: true }))
+  const given = path.join(home, 'cgroup')
+  mkdirSync(given)
+  const fill = (folder: string, controllers: string) => {
+    mkdirSync(folder, { recursive: true })
+    for (const name of ['cgroup.controllers', 'cgroup.subtree_control'])
+      writeFileSync(path.join(folder, name), controllers)
+    writeFileSync(path.join(folder, 'cgroup.procs'), '')
+  }
+  fill(given, 'cpu memory pids')
+  const runs = formerCgroup(home, given)
+  assert.ok(runs)
+  fill(runs, 'memory pids')
+  return { home, given, runs }
+}
+
+const ADOPTED = {
+  uid: undefined,
+  key: '',
+  effective: { level: 'process', user: 'agent', cgroup: true, network: 'host' },
+} as const
+
+test('a program that is taken back has its limits again, which it may have lost with its agent', async (t) => {
+  const { home, given, runs } = aCgroupFolder(t)
+  const options = { home, pool: () => undefined, execPath: process.execPath, runtime: path.join(home, 'runtime') }
+  const isolation = await createIsolation({ ...options, host: { ...PLAIN, cgroup: given }, log: assert.fail })
+  const cgroup = path.join(runs, 'one')
+  mkdirSync(cgroup)
+  const limits = { ...NO_LIMITS, memoryMb: 256, cpus: 1, processes: 64 }
+  assert.equal(isolation.adopt({ ...ADOPTED, cgroup, limits }).folder, cgroup)
+  const inForce = readdirSync(cgroup).map((name) => [name, readFileSync(path.join(cgroup, name), 'utf8')])
+  assert.deepEqual(Object.fromEntries(inForce), {
+    'memory.max': '268435456',
+    'memory.oom.group': '1',
+    'pids.max': '80',
+  })
+  // It has ended meanwhile: nothing is to be limited, and nothing said.
+  isolation.adopt({ ...ADOPTED, cgroup: path.join(runs, 'gone'), limits })
+  assert.deepEqual(readdirSync(runs).includes('gone'), false)
+})
+
+test('one that cannot be limited again goes on, and the log says so', async (t) => {
+  const { home, given, runs } = aCgroupFolder(t)
+  const options = { home, pool: () => undefined, execPath: process.execPath, runtime: path.join(home, 'runtime') }
+  const said: string[] = []
+  const log = (name: string, facts: Record<string, unknown> = {}) => said.push(`${name}: ${String(facts['warning'])}`)
+  const isolation = await createIsolation({ ...options, host: { ...PLAIN, cgroup: given }, log })
+  const cgroup = path.join(runs, 'one')
+  mkdirSync(path.join(cgroup, 'pids.max'), { recursive: true })
+  isolation.adopt({ ...ADOPTED, cgroup, limits: { ...NO_LIMITS, processes: 64 } })
+  assert.match(said.join(), /^isolation\.weak: .*without limits.*pids\.max/)
 })
 
 test('of limits the lower one counts, and of isolations the stricter one', () => {

@@ -81,7 +81,8 @@ test('the archive has the agent, its Node, its units, and what it owes to others
   const inside = await unpacked((await found(WHOLE)).path)
   const folder = WHOLE.replace('.tar.gz', '')
   const mode = (name: string) => inside.get(`${folder}/${name}`)?.mode
-  for (const program of ['bin/node', 'bin/windlass', 'uninstall.sh']) assert.equal(mode(program), 0o755, program)
+  for (const program of ['bin/node', 'bin/windlass', 'uninstall.sh', 'release-cgroup.sh'])
+    assert.equal(mode(program), 0o755, program)
   for (const name of [
     'lib/windlass.mjs',
     'lib/runtime/host.cjs',

@@ -1,0 +1,21 @@
+#!/bin/sh
+# The units call this when the agent has ended. Programs may go on below the service's cgroup, and the kernel lets no
+# process into a cgroup that hands controllers on: before version 254 systemd starts the next agent in there, and fails
+# with 219/CGROUP for as long as one of them lives. So the controllers are switched off, and with them the limits of
+# these programs, until the next agent switches them on again. A later systemd starts the agent in a group of its own
+# (DelegateSubgroup), and the limits stay in force.
+set -eu
+ROOT=${1:-/sys/fs/cgroup}
+
+version=$(systemctl --version 2>/dev/null | sed -n '1s/^systemd \([0-9]*\).*/\1/p')
+[ "${version:-0}" -lt 254 ] || exit 0
+
+# What is called after the end of a service is in a group of its own.
+own=$(sed -n 's/^0:://p' "${2:-/proc/self/cgroup}")
+unit=$ROOT${own%/.control}
+# Those below first: a controller that one of them hands on cannot be taken from it.
+for file in "$unit"/windlass-runs-*/cgroup.subtree_control "$unit/cgroup.subtree_control"; do
+  [ -f "$file" ] || continue
+  names=$(cat "$file")
+  for name in $names; do printf -- '-%s' "$name" >"$file"; done
+done

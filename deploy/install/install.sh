@@ -463,8 +463,7 @@ runs_by_hand() {
 install() {
   check
   trap finish EXIT
-  trap 'exit 130' INT; trap 'exit 143' TERM HUP
-  umask 022
+  trap 'exit 130' INT; trap 'exit 143' TERM HUP; umask 022
   WORK=$(umask 077 && mktemp -d)
   say "Fetching the agent $VERSION from $BASE …"
   if [ -n "$IS_INSTALLED" ]; then OLD=$(readlink -f "$DIR/current"); else UNDO=yes; fi

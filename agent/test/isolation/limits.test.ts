@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test'
 import { z } from 'zod'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { limitFiles } from '../../isolation/cgroup.ts'
-import { formerCgroup } from '../../isolation/cgroup-folder.ts'
+import { formerCgroups } from '../../isolation/cgroup-folder.ts'
 import { createIsolation } from '../../isolation/isolation.ts'
 import { NO_LIMITS, PLAIN, planIsolation } from '../../isolation/plan.ts'
 import { hostIsolation, ISOLATION_SETTINGS } from '../../isolation/settings.ts'
@@ -114,7 +114,7 @@ function aCgroupFolder(t: TestContext) {
     writeFileSync(path.join(folder, 'cgroup.procs'), '')
   }
   fill(given, 'cpu memory pids')
-  const runs = formerCgroup(home, given)
+  const [runs] = formerCgroups(home, given)
   assert.ok(runs)
   fill(runs, 'memory pids')
   return { home, given, runs }

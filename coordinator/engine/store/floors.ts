@@ -53,8 +53,8 @@ export const dueSoon = (db: Db) => db`due_at <= now() + ${AHEAD}::text::interval
  * Condition for a look for orgs: where looks begin at a floor, those of which something is due soon. Else there is
  * nothing to pass over, and before PostgreSQL 18 all that waits would be.
  */
-export const soonFrom = (db: Db, floor: number) =>
-  db`due_at <= case when ${floor}::float8 > '-Infinity' then now() + ${AHEAD}::text::interval else 'infinity' end`
+export const nearFloor = (db: Db, floor: number) =>
+  floor === -Infinity ? fromFloor(db, floor) : db`${fromFloor(db, floor)} and ${dueSoon(db)}`
 
 /**
  * When the first timer is due, or could be that is set by now. Looks at all that were due, org by org: before

@@ -5,7 +5,7 @@ import type { Fragment } from '../../db/newest.ts'
 import { shareOf } from '../../db/share.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { Due } from '../rules/journal.ts'
-import { dueSoon, fromFloor, soonFrom } from './floors.ts'
+import { dueSoon, fromFloor, nearFloor } from './floors.ts'
 
 /** sleep, input: completes entry `n` · enqueue: enters the queue · queue-timeout, wall-timeout: ends the run. */
 export type TimerKind = 'sleep' | 'input' | 'enqueue' | 'queue-timeout' | 'wall-timeout'
@@ -87,7 +87,7 @@ export function upcoming(
   const { endsOf, endsOfRuns, questionsOf, wakesOf, runs, runsOf } = passed
   const bounded = [...endsOf, ...questionsOf, ...wakesOf, ...runsOf]
   const isAbove = fromFloor(db, floor)
-  const isNear = db`${isAbove} and ${soonFrom(db, floor)}`
+  const isNear = nearFloor(db, floor)
   return db<Upcoming[]>`
     with recursive orgs as (
       (select org_id from timers where ${isNear} order by org_id limit 1)

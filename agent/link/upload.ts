@@ -62,6 +62,7 @@ class SpoolUpload implements Upload {
   #isLive = false
   #isBlocked = false
   #isReading = false
+  /** The next turn is one of the talkative, where both kinds are behind. */
   #isForTalkative = false
   /** The file that could not be read, and when it was tried. */
   #unreadable = { segment: -1, atMs: -Infinity }

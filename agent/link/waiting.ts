@@ -1,7 +1,7 @@
 import type { Held, Written } from '../run/spool/held.ts'
 import type { Position } from '../run/spool/position.ts'
 
-/** Whose turn it is: that of whoever was sent nothing for the longest time. */
+/** The turn is that of whoever was sent nothing for the longest time. */
 export class Turns {
   readonly #servedAt = new WeakMap<Held, number>()
   #served = 0

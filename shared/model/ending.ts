@@ -9,21 +9,20 @@ export interface LedBy {
   last: number
 }
 
+export interface ThrownError {
+  name: string
+  message: string
+  stack?: string
+  code?: string
+  detail?: Record<string, unknown>
+  /** Left out: it leads to none, or the agent is of a version before. */
+  ledBy?: LedBy
+}
+
 /** How a program ended, as its agent reports it. An ending is a value, because every ending is reported. */
 export type Ending =
   | { how: 'returned'; outputText: string }
-  | {
-      how: 'threw'
-      error: {
-        name: string
-        message: string
-        stack?: string
-        code?: string
-        detail?: Record<string, unknown>
-        /** Left out: it leads to none, or the agent is of a version before. */
-        ledBy?: LedBy
-      }
-    }
+  | { how: 'threw'; error: ThrownError }
   | { how: 'exited'; exitCode: number }
   /** `reason`: where the agent knows why, as when there was too little memory. */
   | { how: 'killed'; signal: string; reason?: string }

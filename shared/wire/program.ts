@@ -1,4 +1,3 @@
-import type { LedBy } from '../model/ending.ts'
 import type { RunTrigger } from '../model/run.ts'
 import type { Completion, JournalRecord, SuspendKind } from './journal.ts'
 
@@ -163,15 +162,6 @@ export interface LogData {
   fields?: Record<string, unknown>
   /** The message is longer than this: its next piece follows in the next `log`. Between program and agent only. */
   more?: true
-}
-
-export interface ThrownError {
-  name: string
-  message: string
-  stack?: string
-  code?: string
-  detail?: Record<string, unknown>
-  ledBy?: LedBy
 }
 
 /** Sent between two runs of a process that stays. Anything left over retires the process. */

@@ -1,7 +1,8 @@
 import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
 import { AROUND_EVENT_BYTES } from '@windlass/shared/model/event.ts'
+import type { ThrownError } from '@windlass/shared/model/ending.ts'
 import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
-import type { IdleReport, LogData, ParkReport, RejoinReport, ThrownError } from '@windlass/shared/wire/program.ts'
+import type { IdleReport, LogData, ParkReport, RejoinReport } from '@windlass/shared/wire/program.ts'
 import { parseable } from './frame-limits.ts'
 import { BrokenFrame, type Frame } from './frames.ts'
 

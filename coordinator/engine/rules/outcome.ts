@@ -1,5 +1,5 @@
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
-import type { Ending } from '@windlass/shared/model/ending.ts'
+import type { Ending, ThrownError } from '@windlass/shared/model/ending.ts'
 import { whatIsLost } from '@windlass/shared/model/lost-reasons.ts'
 import { isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
 import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
@@ -133,19 +133,17 @@ export function refuseCommand(run: Moving, at: number, what: string): void {
   if (run.status !== 'cancelling') fail(run, at, { code, message: `${RUN_ERRORS[code]} ${worded(what)}` })
 }
 
-type Thrown = Extract<Ending, { how: 'threw' }>['error']
-
 const MOST_ENTRIES = 2 ** 31
 
 /** Said by the program itself. */
-function ledBy({ ledBy }: Thrown) {
+function ledBy({ ledBy }: ThrownError) {
   const { first, last } = ledBy ?? { first: 0, last: 0 }
   const areNumbers = [first, last].every((n) => Number.isInteger(n) && n > 0 && n < MOST_ENTRIES)
   return areNumbers ? { first, last } : { first: null, last: null }
 }
 
 /** Another try, where the descriptor asks for it: its journal keeps what succeeded. */
-function settleThrown(run: Moving, thrown: Thrown, at: number, version: Version): void {
+function settleThrown(run: Moving, thrown: ThrownError, at: number, version: Version): void {
   const error = threwError(thrown)
   const { max, factor, delayMs, maxDelayMs } = version.descriptor.retries.error
   goOn(run, at)

@@ -1,7 +1,7 @@
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
-import type { Ending } from '@windlass/shared/model/ending.ts'
+import type { ThrownError } from '@windlass/shared/model/ending.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
 import type { Version } from '../../workflows/targets.ts'
 import type { Invalid } from '../../judging/invalid.ts'
@@ -33,7 +33,7 @@ const NAME_CHARACTERS = 200
 const DETAIL_LEVELS = 50
 
 /** Said by the program itself, so any of it may be missing or something else. */
-export function threwError(error: Extract<Ending, { how: 'threw' }>['error']): RunError {
+export function threwError(error: ThrownError): RunError {
   const name = textOr('Error', error.name).slice(0, NAME_CHARACTERS)
   const message = textOr(name, error.message)
   const code = typeof error.code === 'string' && PROGRAM_CODE.test(error.code) ? error.code : 'PROGRAM_FAILED'

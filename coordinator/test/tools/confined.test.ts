@@ -29,7 +29,7 @@ async function startTwo(t: TestContext, entry: URL) {
     t.after(() => child.end())
     return child
   }
-  // Who comes meanwhile waits for what is found out.
+  // The second one waits for what the first finds out.
   const started = await Promise.all([start(), start()])
   return { lines, uids: await Promise.all(started.map(({ pid }) => uidOf(pid))) }
 }

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import type { ThrownError } from '@windlass/shared/wire/program.ts'
+import type { ThrownError } from '@windlass/shared/model/ending.ts'
 import { clip } from '../clip.ts'
 import type { Engine } from '../engine/port.ts'
 

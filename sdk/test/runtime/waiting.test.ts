@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { ThrownError } from '@windlass/shared/model/ending.ts'
 import type { JournalOp } from '@windlass/shared/wire/journal.ts'
-import type { LogData, ThrownError } from '@windlass/shared/wire/program.ts'
+import type { LogData } from '@windlass/shared/wire/program.ts'
 import { aHost, opened, ops } from './host-process.ts'
 
 test('a program that sleeps parks, wakes and goes on', async (t) => {

@@ -3,6 +3,7 @@
 // package.json) and closes the gap: calls that the older build lacks, and one whose arguments changed.
 import { patchBodies } from './bodies.js'
 import { forgetHeads } from './heads.js'
+import { openLender } from './lender.js'
 import * as uws from 'uws-pack'
 
 export * from 'uws-pack'
@@ -48,24 +49,23 @@ function joinRepeated(req) {
   }
 }
 
-/** Open sockets of this process; the first of them lends its cork to upgrades. */
-const open = new Set()
+/** Of the servers of this process that listen. */
+const lenders = new Set()
 
 /**
  * An upgrade reallocates its socket, and the cork around it tells so by a changed address. When the memory stays where
  * it is, the older build goes on to read the WebSocket as an HTTP response, now and then takes it for one that is to be
  * closed, and ends the connection right after its 101. While another socket is corked, a cork does nothing of its own:
- * so the upgrade happens inside one that is lent. Without any open socket there is none to lend, and it happens without
- * a cork: right too, but µWS says on stderr that it would have been faster with one.
+ * so the upgrade happens inside one that is lent. Where there is none, it happens without a cork: right too, but µWS
+ * says on stderr that it would have been faster with one.
  */
 function upgradeUnderLentCork(res) {
   const { cork } = res
   res.cork = (act) => {
-    const [lender] = open
+    const isLent = (lender) => lender.cork(() => cork.call(res, act))
     // A refusal is an answer like any other.
     if (!res.becomesSocket) cork.call(res, act)
-    else if (lender) lender.cork(() => cork.call(res, act))
-    else act()
+    else if (![...lenders].some(isLent)) act()
     return res
   }
 }
@@ -86,6 +86,18 @@ function wrap(app) {
   app.ws = (pattern, behavior) => {
     ws.call(app, pattern, behavior.upgrade ? { ...behavior, ...patchedSocket(behavior) } : behavior)
     return app
+  }
+  const { listen, close } = app
+  let lender
+  app.listen = (...args) => {
+    lender = openLender()
+    lenders.add(lender)
+    return listen.apply(app, args)
+  }
+  app.close = () => {
+    lender?.close()
+    lenders.delete(lender)
+    return close.call(app)
   }
   app.getDescriptor ??= () => 0
   return app
@@ -119,7 +131,6 @@ function patchedSocket(behavior) {
       return behavior.upgrade(res, req, context)
     },
     open(socket) {
-      open.add(socket)
       counts.set(socket, countSigns())
       return behavior.open?.(socket)
     },
@@ -128,10 +139,6 @@ function patchedSocket(behavior) {
     },
     pong(socket, message) {
       if (counts.get(socket)?.(socket)) behavior.pong?.(socket, message)
-    },
-    close(socket, ...why) {
-      open.delete(socket)
-      return behavior.close?.(socket, ...why)
     },
   }
 }

@@ -61,7 +61,7 @@ export async function startStub({
   recheckMs,
   idleS,
   caller = aCaller,
-  runner = verify.runner,
+  runner = verifiers.runner,
   strict = true,
   port = 0,
   trustedProxies = [],
@@ -103,7 +103,7 @@ export async function startStub({
     log,
     host: '127.0.0.1',
     port,
-    verify: { ...verify, knows, caller, runner },
+    verify: { ...verifiers, knows, caller, runner },
     stallMs,
     recheckMs,
     idleS,
@@ -128,7 +128,7 @@ function stubOf(row: AnyOp): StubHandler {
 }
 
 /** Callers are `[session:]<role>[=scope,scope][@org]`, as in `member=run:read@acme`; the others `runner` and `program`. */
-const verify: Omit<Verifiers, 'knows'> = {
+export const verifiers: Omit<Verifiers, 'knows'> = {
   caller: aCaller,
   runner: (token) => Promise.resolve().then(() => (token === 'runner' ? runner : refuse())),
   program: (token) => Promise.resolve().then(() => (token === 'program' ? program : refuse())),

@@ -11,8 +11,6 @@ export const ORPHAN_KINDS = [
   'process_missing',
   /** Waits without a process, what it waits for is there, and it is not in the queue. */
   'wake_missing',
-  /** Waits without a process, and nothing that could ever wake it is open. */
-  'waits_for_nothing',
   /** A sleep, or a question with a time limit, that nothing will ever end. */
   'timer_missing',
   /** The program waits for an answer to a question that is not open. */
@@ -34,3 +32,9 @@ export const ORPHAN_KINDS = [
   'stray_waiter',
 ] as const
 export type OrphanKind = (typeof ORPHAN_KINDS)[number]
+
+/**
+ * Waits without a process, and nothing that could ever wake it is open. That it waits was said by its program or its
+ * agent, which may say anything: no orphan of ours.
+ */
+export type FindingKind = OrphanKind | 'waits_for_nothing'

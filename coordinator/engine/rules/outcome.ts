@@ -187,6 +187,14 @@ export function lose(run: Moving, at: number, version: Version, why: Why): void 
   cutReplay(run, at, why)
 }
 
+/** It waits without a process, for nothing that it has asked for. Whoever says that for ever comes to an end. */
+export function loseAtRest(run: Moving, at: number, version: Version): void {
+  if (run.timedOut) return fail(run, at, overtimeError(version))
+  const reason = 'it was said to wait, and no sleep, question or call of it was open that could end that'
+  run.loss = { what: 'program', reason, attempt: run.attempt, isCounted: false }
+  crash(run, at, version, { what: 'program', reason })
+}
+
 /** `delayMs`: how long the next attempt waits. */
 type Again = { reason: string; delayMs?: number } & Record<string, unknown>
 type Why = Again & { what: Loss['what'] }

@@ -1,7 +1,7 @@
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Sql, Tx } from '../../db/client.ts'
-import type { OrphanKind } from '../rules/orphan.ts'
+import type { FindingKind, OrphanKind } from '../rules/orphan.ts'
 import type { ProcessState } from '../rules/run.ts'
 import { takenOf } from './concurrency.ts'
 
@@ -10,7 +10,7 @@ import { takenOf } from './concurrency.ts'
 
 export interface Finding {
   runId: RunId
-  kind: OrphanKind
+  kind: FindingKind
   /** Number of the entry in the journal, 0 where it is about the run. */
   n: number
   /** Null: there is no such run. */

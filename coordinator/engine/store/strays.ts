@@ -66,17 +66,6 @@ export async function dropSurplus(tx: Tx, ids: readonly string[]): Promise<void>
     where run_id = any(${[...ids]}) and not exists (select from run_queue q where q.run_id = s.run_id)`
 }
 
-/** Continues runs although nothing was completed for them: a replay finds out where they stand. */
-export function enterForReplay(tx: Tx, ids: readonly string[]): PromiseLike<unknown> {
-  return tx`
-    insert into run_queue (run_id, pool_id, priority, is_resume, needs)
-    select id, pool_id, priority, true, needs
-    from runs
-    where id = any(${[...ids]})
-    order by id
-    on conflict (run_id) do nothing`
-}
-
 /** Sets lost timers again, for the moments that the journal and the questions know. */
 export function setTimers(tx: Tx, findings: readonly Finding[]): PromiseLike<unknown> {
   return tx`

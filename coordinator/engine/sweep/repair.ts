@@ -7,7 +7,7 @@ import { warmVersions } from '../commit/versions.ts'
 import { unanswered } from '../commit/fire.ts'
 import { type MoveDeps, moveRuns } from '../commit/move-runs.ts'
 import { complete, completionOf, enterNow, requeue } from '../rules/transitions.ts'
-import { lose } from '../rules/outcome.ts'
+import { lose, loseAtRest } from '../rules/outcome.ts'
 import { workflowOf } from '../rules/groups.ts'
 import type { Moving } from '../rules/run.ts'
 import { lock } from '../store/concurrency.ts'
@@ -75,6 +75,7 @@ async function lockGroups(tx: Tx, groups: readonly { concurrencyGroup: string }[
 async function moveOn(tx: Tx, deps: { versions: Versions }, run: Moving, { kind }: Finding): Promise<boolean> {
   if (kind === 'queued_nowhere' || kind === 'wake_missing') enterNow(run)
   else if (kind === 'process_missing') await loseProcess(tx, deps, run)
+  else if (kind === 'waits_for_nothing') loseAtRest(run, Date.now(), await deps.versions.get(run.versionId, tx))
   else return false
   return true
 }
@@ -89,9 +90,7 @@ async function loseProcess(tx: Tx, deps: { versions: Versions }, run: Moving): P
 /** What was written without the moves of a run. */
 async function restore(tx: Tx, findings: readonly Finding[]): Promise<void> {
   const some = (kind: Finding['kind']) => findings.filter((one) => one.kind === kind)
-  const ids = (kind: Finding['kind']) => some(kind).map((one) => one.runId)
   if (some('timer_missing').length > 0) await store.setTimers(tx, some('timer_missing'))
-  if (some('waits_for_nothing').length > 0) await store.enterForReplay(tx, ids('waits_for_nothing'))
 }
 
 /** The ends of waits that the runs have not heard of. */

@@ -71,9 +71,9 @@ async function repairAll(deps: SweepDeps, findings: find.Finding[]): Promise<num
 async function repairSome(deps: SweepDeps, ids: string[]): Promise<number> {
   try {
     const repaired = await repair(deps, ids)
-    for (const one of repaired) note(deps, one)
-    deps.metrics.repaired(repaired.length)
-    return repaired.length
+    const found = repaired.filter((one) => note(deps, one))
+    deps.metrics.repaired(found.length)
+    return found.length
   } catch (error) {
     if (ids.length === 1) {
       deps.log.error('run.orphan.unrepaired', { runId: ids[0], error })
@@ -87,11 +87,16 @@ async function repairSome(deps: SweepDeps, ids: string[]): Promise<number> {
 
 async function noteUnrepaired(deps: SweepDeps, ids: string[]): Promise<number> {
   const findings = await deps.db.begin((tx) => find.orphansAmong(tx, ids))
-  for (const one of findings) note(deps, one)
-  return findings.length
+  return findings.filter((one) => note(deps, one)).length
 }
 
-function note(deps: { log: Log; metrics: Metrics }, { kind, ...facts }: find.Finding): void {
+/** Answers whether it is one of ours. */
+function note(deps: { log: Log; metrics: Metrics }, { kind, ...facts }: find.Finding): boolean {
+  if (kind === 'waits_for_nothing') {
+    deps.log.warn('run.lost', { ...facts, reason: 'it waited for nothing' })
+    return false
+  }
   deps.metrics.orphan(kind, 1)
   deps.log.error('run.orphan', { kind, ...facts })
+  return true
 }

@@ -110,12 +110,20 @@ test('an evicted run whose wait is over and that is in no queue enters it', asyn
   assert.deepEqual(await queueRow(id), { isResume: true })
 })
 
-test('an evicted run that nothing would ever wake is continued to see where it stands', async () => {
-  const id = await evicted()
-  await c.db`delete from timers where run_id = ${id}`
-  await c.db`update journal set state = 'closed' where run_id = ${id}`
-  await finds('waits_for_nothing')
-  assert.deepEqual(await queueRow(id), { isResume: true })
+test('who says that a run waits, and has asked for nothing, loses an attempt each time, and is no orphan', async () => {
+  const { id } = await aRun(c, { workflow: 'any' })
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    const [offer] = await agent.poll(1)
+    assert.equal(offer?.run, id)
+    await link.accept(offer)
+    await link.report(offer, 1, start(), ['park', Date.now(), 'input', 5], end({ how: 'evicted', reason: 'age' }))
+    assert.equal(await statusOf(id), 'awaiting_input')
+    assert.equal(await sweepRunsOnce(c.deps), 0)
+    assert.deepEqual((await runOf(c, id)).lost?.attempt, attempt)
+  }
+  const { status, error } = await runOf(c, id)
+  assert.deepEqual([status, error?.code], ['failed', 'RUN_CRASHED'])
+  assert.match(error!.message, /no sleep, question or call of it was open/)
 })
 
 test('a lost timer is set again, for its own moment', async () => {

@@ -127,7 +127,7 @@ export async function storedOf(tx: Tx, { orgId }: Level, textId: string): Promis
       (
         select coalesce(sum(t.bytes), 0)::float8
         from variable_texts t
-        where t.org_id = ${orgId} and not exists (select from variable_heads h where h.text_id = t.id)
+        where t.org_id = ${orgId} and not exists (select from variable_heads h where h.text_id = t.id offset 0)
       ) as old_bytes`
   return row
 }

@@ -233,7 +233,7 @@ export async function claimPlain(
       select t.runner_id, t.share, t.n
       from ${unnest(db, 't', candidates, { runnerId: 'text', share: 'int', n: 'ordinality' })}
       join runner_intake i on i.runner_id = t.runner_id
-      join runners r on r.id = t.runner_id
+      cross join lateral (select deregistered_at, capabilities from runners where id = t.runner_id offset 0) r
       cross join demands d
       where ${isOpen(db)} and ${isAble(db)}
       order by t.n

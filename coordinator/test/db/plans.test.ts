@@ -22,8 +22,8 @@ import { aWorkflow } from '../_kit/workflow.ts'
  * of runs, and that an index which begins with the org is as good as the key. At 6000 it no longer does.
  */
 const RUNS = 2000
-/** A page and what is shown with it. The least that is copied of anything is 150. */
-const MOST_ROWS = 100
+/** A page and what is shown with it, with some rows that are gone. The least that is copied of anything is 150. */
+const MOST_ROWS = 120
 /** Blocks of 8 KiB: about three for each table that a run is shown with. */
 const MOST_BLOCKS = 60
 

@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { Content } from './row.ts'
 import { checkedCron } from './rules/cron.ts'
+import { refuseOnlyInGaps } from './rules/only-in-gaps.ts'
 import { checkedZone } from './rules/zones.ts'
 
 type Asked = Partial<z.output<(typeof ops.schedules.update)['input']>>
@@ -33,7 +34,9 @@ export function whenAsked(asked: Asked, was: WhenContent | undefined, now: numbe
   if (kind === 'rate') return { ...none, kind, rateMs: asked.rate ?? was!.rateMs }
   if (kind === 'at') return { ...none, kind, at: asked.at === undefined ? was!.at : futureOf(asked.at, now) }
   const zone = asked.timezone === undefined ? (was?.timezone ?? 'UTC') : checkedZone(asked.timezone)
-  return { ...none, kind, cron: asked.cron === undefined ? was!.cron : checkedCron(asked.cron, now), timezone: zone }
+  const cron = asked.cron === undefined ? was!.cron! : checkedCron(asked.cron, now)
+  if (asked.cron !== undefined || asked.timezone !== undefined) refuseOnlyInGaps({ cron, timezone: zone }, now)
+  return { ...none, kind, cron, timezone: zone }
 }
 
 const momentOf = (given: string | number) => (typeof given === 'string' ? Date.parse(given) : given)

@@ -5,6 +5,7 @@ import { fieldPath } from '@windlass/shared/field-path.ts'
 import { DESCRIPTOR_FILE, Descriptor } from '@windlass/shared/model/descriptor.ts'
 import { firstIssue, plainMessages } from '@windlass/shared/model/strict.ts'
 import { checkedCron } from '../schedules/rules/cron.ts'
+import { refuseOnlyInGaps } from '../schedules/rules/only-in-gaps.ts'
 import { checkedZone } from '../schedules/rules/zones.ts'
 import { DeployError } from './deploy-error.ts'
 
@@ -45,6 +46,7 @@ function checkedSchedules(
     if (when.kind !== 'cron') return schedule
     try {
       const checked = { cron: checkedCron(when.cron, Date.now()), timezone: checkedZone(when.timezone) }
+      refuseOnlyInGaps(checked, Date.now())
       return { ...schedule, when: { ...when, ...checked } }
     } catch (error) {
       if (!(error instanceof Fault)) throw error

@@ -15,15 +15,14 @@ export type When =
 interface Pattern {
   /** By wall times that are written as UTC. */
   byWall: Cron
-  /** By elapsed time in its zone; undefined where its times are fixed. */
-  inZone: Cron | undefined
+  isFixed: boolean
   /** Of a day on which it ticks. */
   minutes: number[]
   /** It ticks on each day. */
   isDaily: boolean
 }
 
-/** Reading a pattern takes longer than asking it. croner keeps 80 KB for each, and there may be two of one. */
+/** Reading a pattern takes longer than asking it, and croner keeps 80 KB for each. Zones have them in common. */
 const patterns = new LRUCache<string, Pattern>({ max: 500 })
 /** Schedules that are alike ask for the same ticks: finding one takes 50 µs, and ten times that in thirty years. */
 const found = new LRUCache<string, { at: number | null }>({ max: 20_000 })
@@ -39,23 +38,22 @@ export function nextTick(when: When, after: number): number | null {
   const key = `${when.timezone} ${when.cron} ${after}`
   const known = found.get(key)
   if (known) return known.at
-  const at = nextOfCron(patternOf(when), when.timezone, after)
+  const at = nextOfCron(patternOf(when.cron), when.timezone, after)
   found.set(key, { at })
   return at
 }
 
-function patternOf({ cron, timezone }: { cron: string; timezone: string }): Pattern {
-  const key = `${timezone} ${cron}`
-  const known = patterns.get(key)
+function patternOf(cron: string): Pattern {
+  const known = patterns.get(cron)
   if (known) return known
   const pattern = {
-    // With the zone `UTC` croner would ask Intl for each step.
+    // With a zone croner would ask Intl for each step, and walk through the years where its times are in a gap.
     byWall: new Cron(cron, { mode: '5-part', paused: true, utcOffset: 0 }),
-    inZone: isFixed(cron) ? undefined : new Cron(cron, { mode: '5-part', paused: true, timezone }),
+    isFixed: isFixed(cron),
     minutes: minutesOf(cron),
     isDaily: cron.endsWith(' * * *'),
   }
-  patterns.set(key, pattern)
+  patterns.set(cron, pattern)
   return pattern
 }
 
@@ -68,9 +66,9 @@ function isFixed(cron: string): boolean {
   return !/[*/?]/.test(minute + hour)
 }
 
-/** In a zone croner loses a fixed time in a gap that ends its day, as in Nuuk on 27 March 2027. */
-function nextOfCron({ inZone, byWall }: Pattern, timezone: string, after: number): number | null {
-  if (inZone) return inZone.nextRun(new Date(after))?.getTime() ?? null
+function nextOfCron(pattern: Pattern, timezone: string, after: number): number | null {
+  const { byWall, isFixed } = pattern
+  if (!isFixed) return nextByElapsedTime(pattern, timezone, after)
   // What the clock shows for the second time after it was put back has fired.
   for (let wall = byWall.nextRun(new Date(after + offsetAt(timezone, after))); wall; wall = byWall.nextRun(wall)) {
     const at = instantOf(timezone, wall.getTime())
@@ -79,13 +77,37 @@ function nextOfCron({ inZone, byWall }: Pattern, timezone: string, after: number
   return null
 }
 
-/** Those behind `after`, up to and with `until`. */
-export function* ticksBetween(when: When, after: number, until: number): Generator<number> {
-  for (let at = nextTick(when, after); at !== null && at <= until; at = nextTick(when, at)) yield at
+/** None in a gap, and both times of two. None that is `MOST_APART_MS` away. */
+function nextByElapsedTime({ byWall }: Pattern, zone: string, after: number): number | null {
+  const nextWall = (behind: number) => byWall.nextRun(new Date(behind))?.getTime() ?? null
+  let offset = offsetAt(zone, after)
+  let wall = nextWall(after + offset)
+  // The clock is put back by less than a day: what it shows again it shows within one.
+  const minute = Math.floor(after / MINUTE_MS) * MINUTE_MS
+  if (offsetAt(zone, minute + DAY_MS) !== offset) {
+    const change = changeWithin(zone, minute, minute + DAY_MS)
+    if (wall !== null && wall - offset < change) return wall - offset
+    offset = offsetAt(zone, change)
+    wall = nextWall(change + offset - 1)
+  }
+  while (wall !== null && wall - offset - after <= MOST_APART_MS) {
+    const first = instantOf(zone, wall)
+    const at = first > after ? first : wall - offset
+    const shown = at + offsetAt(zone, at)
+    if (shown === wall) return at
+    // In a gap, which ends there.
+    wall = nextWall(shown - 1)
+  }
+  return null
 }
 
 /** A tick that comes later than that after the one before is not shown. The check of new patterns looks as far. */
 const MOST_APART_MS = 8 * 366 * DAY_MS
+
+/** Those behind `after`, up to and with `until`. */
+export function* ticksBetween(when: When, after: number, until: number): Generator<number> {
+  for (let at = nextTick(when, after); at !== null && at <= until; at = nextTick(when, at)) yield at
+}
 
 /** At most so many: none behind one that is `MOST_APART_MS` away. */
 export function nextTicks(when: When, after: number, count: number): number[] {
@@ -119,7 +141,7 @@ function countOfRate(when: When & { kind: 'rate' }, after: number, until: number
   return first > until ? 0 : Math.floor((until - first) / when.rateMs) + 1
 }
 
-/** So near to a change of the clock, ticks are where croner says. */
+/** So near to a change of the clock, ticks are looked for one by one. */
 const UNEVEN_MS = 3 * HOUR_MS
 
 /**
@@ -129,7 +151,7 @@ const UNEVEN_MS = 3 * HOUR_MS
 export function countTicks(when: When, after: number, until: number): number {
   if (when.kind === 'at') return when.at > after && when.at <= until ? 1 : 0
   if (when.kind === 'rate') return countOfRate(when, after, until)
-  const pattern = patternOf(when)
+  const pattern = patternOf(when.cron)
   let count = 0
   for (let from = after, to = after; from < until; from = to) {
     const offset = offsetAt(when.timezone, from)

@@ -33,6 +33,7 @@ test('exactly one of cron, rate and at, each with what goes with it', async () =
     [{ cron: '@daily' }, 'cron'],
     [{ cron: '0 9 * * FRI-MON' }, 'cron'],
     [{ cron: '* * * * *', timezone: 'UTC+2' }, 'timezone'],
+    [{ cron: '* 1 * 3 7L', timezone: 'Europe/London' }, 'cron'],
     [{ at: Date.now() - 120_000 }, 'at'],
     [{ at: Math.floor(Date.now() / 1000) }, 'at'],
     [{ at: '2027-01-31T09:00:00' }, 'at'],

@@ -31,6 +31,23 @@ test('a fixed time decades away is found with a few looks at the clock of its zo
   assert.ok(read > 0 && read <= 50, `${read} looks`)
 })
 
+test('times that lie in a gap each year are given up after a few looks at the clock', (t) => {
+  // Each minute of the hour that the clocks leave out, with two of them in Troll.
+  const gaps = [
+    ['* 1 * 3 7L', 'Europe/London'],
+    ['*/30 2 * 3 7#2', 'America/New_York'],
+    ['* 1-2 * 3 7L', 'Antarctica/Troll'],
+  ] as const
+  for (const [cron, timezone] of gaps) {
+    const when: When = { kind: 'cron', cron, timezone }
+    const read = clocksRead(t, () => assert.equal(nextTick(when, START), null))
+    assert.ok(read > 0 && read <= 300, `${read} looks for ${cron} in ${timezone}`)
+    const hours = cron.split(' ')[1]!
+    const around: When = { ...when, cron: cron.replace(hours, `${hours},5`) }
+    assert.equal(new Date(nextTick(around, START)!).getUTCMinutes(), 0)
+  }
+})
+
 test('thousands of patterns do not stay in memory', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

@@ -186,6 +186,11 @@ const wrong: [text: string, path: string, message: RegExp][] = [
   ],
   ['{ "slug": "a", "schedules": [{ "cron": "0 0 31 2 *" }] }', 'schedules[0].cron', /next eight years/],
   [
+    '{ "slug": "a", "schedules": [{ "cron": "* 1 * 3 7L", "timezone": "Europe/London" }] }',
+    'schedules[0].cron',
+    /clocks of Europe\/London leave out/,
+  ],
+  [
     '{ "slug": "a", "schedules": [{ "cron": "* * * * *", "timezone": "europe/zurch" }] }',
     'schedules[0].timezone',
     /did you mean `Europe\/Zurich`/,

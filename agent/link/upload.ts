@@ -15,6 +15,8 @@ export interface UploadOptions {
   /** Unsent text kept in memory; what is beyond is read back from the spool's files. */
   memoryBytes: number
   log: Log
+  /** Smaller ones let a test meet with little what takes much in earnest. */
+  sizes?: Partial<typeof SIZES>
   /** Entries that the coordinator lacks are gone, here or after it had acknowledged them: the run cannot be told any more. */
   onGap(held: Held): void
 }
@@ -31,13 +33,14 @@ export interface Upload {
   stop(): void
 }
 
-/** Enough for some commits of the coordinator to be under way. */
-const WINDOW_CHARS = 4 * 1024 * 1024
+const SIZES = {
+  /** Enough for some commits of the coordinator to be under way: some 0.3 s of it. */
+  windowChars: 4 * 1024 * 1024,
+  /** A placement with more entries to send, or with more characters than the window takes, is talkative. */
+  talkativeEntries: 8_192,
+}
 /** What an entry costs the coordinator, however short it is: of empty lines some 20,000 are under way, for 0.4 s. */
 const ENTRY_CHARS = 128
-/** A placement with more entries or characters to send is talkative; `WINDOW_CHARS` are some 0.3 s of a coordinator. */
-const TALKATIVE_ENTRIES = 8_192
-const TALKATIVE_CHARS = WINDOW_CHARS
 
 /** A file that cannot be read is tried again after so long, or sooner where there is nothing else to read. */
 const UNREADABLE_MS = 5_000
@@ -55,6 +58,7 @@ export function createUpload(options: UploadOptions): Upload {
 /** Of most placements it sends what is written as it is written; of those that are behind it reads the files. */
 class SpoolUpload implements Upload {
   readonly #options: UploadOptions
+  readonly #sizes: typeof SIZES
   readonly #window: Window
   readonly #turns = new Turns()
   /** Next in order, and of none that is behind. */
@@ -74,7 +78,8 @@ class SpoolUpload implements Upload {
   constructor(options: UploadOptions) {
     const { spool } = options
     this.#options = options
-    this.#window = openWindow(WINDOW_CHARS, (held) => spool.find(held.run, held.epoch) === held)
+    this.#sizes = { ...SIZES, ...options.sizes }
+    this.#window = openWindow(this.#sizes.windowChars, (held) => spool.find(held.run, held.epoch) === held)
     spool.onWritten((written) => this.#written(written))
   }
 
@@ -165,7 +170,7 @@ class SpoolUpload implements Upload {
   #nextTurn(): Turn | undefined {
     const behind = [...this.#behind]
     const readable = behind.filter(([, at]) => !this.#isLeftOut(at.segment))
-    const kinds = Map.groupBy(readable.length > 0 ? readable : behind, ([held]) => isTalkative(held))
+    const kinds = Map.groupBy(readable.length > 0 ? readable : behind, ([held]) => this.#isTalkative(held))
     const quiet = kinds.get(false)
     const talkative = kinds.get(true)
     if (quiet && !(talkative && this.#isForTalkative)) return turnOf(quiet)
@@ -174,6 +179,11 @@ class SpoolUpload implements Upload {
     const oldest = [...files].toSorted(([one], [other]) => one - other).slice(0, MOST_FILES)
     const lastOf = (together: typeof behind) => Math.min(...together.map(([held]) => this.#turns.last(held)))
     return turnOf(oldest.map(([, of]) => of).reduce((one, other) => (lastOf(other) < lastOf(one) ? other : one)))
+  }
+
+  #isTalkative(held: Held): boolean {
+    const { windowChars, talkativeEntries } = this.#sizes
+    return held.written - held.sent > talkativeEntries || unsentChars(held) > windowChars
   }
 
   async #leaveOut(segment: number): Promise<void> {
@@ -277,8 +287,4 @@ interface Turn {
 function turnOf(together: readonly (readonly [Held, Position])[]): Turn {
   const at = together.map(([, start]) => start).reduce((one, other) => (isBefore(other, one) ? other : one))
   return { at, of: new Set(together.map(([held]) => held)) }
-}
-
-function isTalkative(held: Held): boolean {
-  return held.written - held.sent > TALKATIVE_ENTRIES || unsentChars(held) > TALKATIVE_CHARS
 }

@@ -1,6 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
-import { unsentChars, type Held, type Written } from '../run/spool/held.ts'
-import { isBefore, type Position } from '../run/spool/position.ts'
+import { pause } from '@windlass/shared/time.ts'
+import { isSent, nextFile, unsentChars, type Held, type Written } from '../run/spool/held.ts'
+import { isBefore, later, type Position } from '../run/spool/position.ts'
 import type { ReadLine } from '../run/spool/segments.ts'
 import type { Spool } from '../run/spool/spool.ts'
 import { FRAME_CHARS, inFrames, withoutFirst } from './batches.ts'
@@ -14,6 +15,8 @@ export interface UploadOptions {
   /** Unsent text kept in memory; what is beyond is read back from the spool's files. */
   memoryBytes: number
   log: Log
+  /** Smaller ones let a test meet with little what takes much in earnest. */
+  sizes?: Partial<typeof SIZES>
   /** Entries that the coordinator lacks are gone, here or after it had acknowledged them: the run cannot be told any more. */
   onGap(held: Held): void
 }
@@ -30,16 +33,18 @@ export interface Upload {
   stop(): void
 }
 
-/** Enough for some commits of the coordinator to be under way. */
-const WINDOW_CHARS = 4 * 1024 * 1024
+const SIZES = {
+  /** Enough for some commits of the coordinator to be under way: some 0.3 s of it. */
+  windowChars: 4 * 1024 * 1024,
+  /** A placement with more entries to send, or with more characters than the window takes, is talkative. */
+  talkativeEntries: 8_192,
+}
 /** What an entry costs the coordinator, however short it is: of empty lines some 20,000 are under way, for 0.4 s. */
 const ENTRY_CHARS = 128
-/** A placement with more entries or characters to send is talkative; `WINDOW_CHARS` are some 0.3 s of a coordinator. */
-const TALKATIVE_ENTRIES = 8_192
-const TALKATIVE_CHARS = WINDOW_CHARS
 
-/** A try to read a file that cannot be read takes half a second, in which the others wait. */
+/** A file that cannot be read is tried again after so long, or sooner where there is nothing else to read. */
 const UNREADABLE_MS = 5_000
+const RETRY_MS = 500
 
 /** In which talkative placements take turns: each is read once for each of them that comes through it. */
 const MOST_FILES = 4
@@ -53,6 +58,7 @@ export function createUpload(options: UploadOptions): Upload {
 /** Of most placements it sends what is written as it is written; of those that are behind it reads the files. */
 class SpoolUpload implements Upload {
   readonly #options: UploadOptions
+  readonly #sizes: typeof SIZES
   readonly #window: Window
   readonly #turns = new Turns()
   /** Next in order, and of none that is behind. */
@@ -64,15 +70,16 @@ class SpoolUpload implements Upload {
   #isReading = false
   /** The next turn is one of the talkative, where both kinds are behind. */
   #isForTalkative = false
-  /** The file that could not be read, and when it was tried. */
-  #unreadable = { segment: -1, atMs: -Infinity }
+  /** The files that could not be read, and when each was tried last. */
+  readonly #unreadable = new Map<number, number>()
   /** Raised by each rewind, so that what was under way before it ends. */
   #turn = 0
 
   constructor(options: UploadOptions) {
     const { spool } = options
     this.#options = options
-    this.#window = openWindow(WINDOW_CHARS, (held) => spool.find(held.run, held.epoch) === held)
+    this.#sizes = { ...SIZES, ...options.sizes }
+    this.#window = openWindow(this.#sizes.windowChars, (held) => spool.find(held.run, held.epoch) === held)
     spool.onWritten((written) => this.#written(written))
   }
 
@@ -96,11 +103,9 @@ class SpoolUpload implements Upload {
     this.#window.clear()
   }
 
-  /** The file in which the next entry of a placement stands. */
-  #unsentFrom({ sent, acked, parts }: Held): Position {
-    const part = parts.find(({ last }) => last > sent)
-    // What was acknowledged, and is asked for again, is in one of the files or in none.
-    return part && sent >= acked ? { segment: part.segment, offset: 0 } : this.#options.spool.reader.oldest()
+  #unsentFrom(held: Held): Position {
+    const segment = nextFile(held)
+    return segment === undefined ? this.#options.spool.reader.oldest() : { segment, offset: 0 }
   }
 
   #readOn(): void {
@@ -126,7 +131,11 @@ class SpoolUpload implements Upload {
       if (!turn) break
       const chunk = await spool.reader.read(turn.at)
       if (!goesOn()) break
-      if (!isBefore(turn.at, chunk.next)) this.#unreadable = { segment: turn.at.segment, atMs: performance.now() }
+      if (!isBefore(turn.at, chunk.next)) {
+        await this.#leaveOut(turn.at.segment)
+        continue
+      }
+      this.#unreadable.delete(turn.at.segment)
       const batches = chunk.lines.filter((line) => line.kind === 'batch')
       const texts = batches.flatMap((line) => this.#unsentOf(line, turn))
       // What stands there may be of others alone: that was no turn.
@@ -143,9 +152,10 @@ class SpoolUpload implements Upload {
     const { spool } = this.#options
     for (const [held, at] of this.#behind) {
       const isKnown = spool.find(held.run, held.epoch) === held
-      // All that was written by now has been read: what is not sent stands in no file any more. Where nothing follows
-      // it, no later batch would show that.
-      const isMissing = isKnown && !isSent(held) && !isBefore(at, spool.reader.end())
+      // Its file has been read, or all that was written by now: what is not sent stands in no file any more. Where
+      // nothing follows it, or what does cannot be read, no later batch would show that.
+      const isRead = at.segment > (nextFile(held) ?? Infinity) || !isBefore(at, spool.reader.end())
+      const isMissing = isKnown && !isSent(held) && isRead
       if (!isKnown || isSent(held) || isMissing) this.#behind.delete(held)
       if (isMissing) this.#options.onGap(held)
     }
@@ -159,9 +169,8 @@ class SpoolUpload implements Upload {
    */
   #nextTurn(): Turn | undefined {
     const behind = [...this.#behind]
-    const isLeftOut = performance.now() - this.#unreadable.atMs < UNREADABLE_MS
-    const readable = behind.filter(([, at]) => !isLeftOut || at.segment !== this.#unreadable.segment)
-    const kinds = Map.groupBy(readable.length > 0 ? readable : behind, ([held]) => isTalkative(held))
+    const readable = behind.filter(([, at]) => !this.#isLeftOut(at.segment))
+    const kinds = Map.groupBy(readable.length > 0 ? readable : behind, ([held]) => this.#isTalkative(held))
     const quiet = kinds.get(false)
     const talkative = kinds.get(true)
     if (quiet && !(talkative && this.#isForTalkative)) return turnOf(quiet)
@@ -170,6 +179,20 @@ class SpoolUpload implements Upload {
     const oldest = [...files].toSorted(([one], [other]) => one - other).slice(0, MOST_FILES)
     const lastOf = (together: typeof behind) => Math.min(...together.map(([held]) => this.#turns.last(held)))
     return turnOf(oldest.map(([, of]) => of).reduce((one, other) => (lastOf(other) < lastOf(one) ? other : one)))
+  }
+
+  #isTalkative(held: Held): boolean {
+    const { windowChars, talkativeEntries } = this.#sizes
+    return held.written - held.sent > talkativeEntries || unsentChars(held) > windowChars
+  }
+
+  async #leaveOut(segment: number): Promise<void> {
+    this.#unreadable.set(segment, performance.now())
+    if ([...this.#behind.values()].every((at) => this.#isLeftOut(at.segment))) await pause(RETRY_MS)
+  }
+
+  #isLeftOut(segment: number): boolean {
+    return performance.now() - (this.#unreadable.get(segment) ?? -Infinity) < UNREADABLE_MS
   }
 
   #unsentOf(line: Batch, { at, of }: Turn): string[] {
@@ -264,16 +287,4 @@ interface Turn {
 function turnOf(together: readonly (readonly [Held, Position])[]): Turn {
   const at = together.map(([, start]) => start).reduce((one, other) => (isBefore(other, one) ? other : one))
   return { at, of: new Set(together.map(([held]) => held)) }
-}
-
-function isTalkative(held: Held): boolean {
-  return held.written - held.sent > TALKATIVE_ENTRIES || unsentChars(held) > TALKATIVE_CHARS
-}
-
-function later(one: Position, other: Position): Position {
-  return isBefore(one, other) ? other : one
-}
-
-function isSent(held: Held): boolean {
-  return held.sent >= held.written
 }

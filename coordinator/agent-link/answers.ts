@@ -22,6 +22,12 @@ export function createAnswers(tell: Session['tell']): (kind: Applied['kind'], an
       gathered = { ack: [], stale: [], resume: [] }
       setImmediate(flush)
     }
+    // Acknowledgements are told first: the agent may have removed then what it would be asked for.
+    if (kind === 'ack' && gathered.resume.length > 0) gathered.resume = gathered.resume.filter(isOfOther(answer))
     gathered[kind].push(answer)
   }
+}
+
+function isOfOther({ run, epoch }: Answer): (answer: Answer) => boolean {
+  return (answer) => answer.run !== run || answer.epoch !== epoch
 }

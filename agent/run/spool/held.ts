@@ -101,6 +101,18 @@ export function unsentChars({ marks, sent }: Held): number {
   return marks.reduce((sum, { last, chars }) => (last > sent ? sum + chars : sum), 0)
 }
 
+export function isSent({ sent, written }: Held): boolean {
+  return sent >= written
+}
+
+/**
+ * In which the first entry stands that is not sent. Undefined where nothing says so: what was acknowledged, and is
+ * asked for again, is in one of the files or in none.
+ */
+export function nextFile({ sent, acked, parts }: Held): number | undefined {
+  return sent >= acked ? parts.find(({ last }) => last > sent)?.segment : undefined
+}
+
 /** Answers the characters that fell away and the files that hold nothing of it any more. */
 export function takeAcked(held: Held, seq: number): { chars: number; segments: number[] } {
   held.acked = Math.max(held.acked, Math.min(seq, held.written))

@@ -7,3 +7,7 @@ export interface Position {
 export function isBefore(one: Position, other: Position): boolean {
   return one.segment < other.segment || (one.segment === other.segment && one.offset < other.offset)
 }
+
+export function later(one: Position, other: Position): Position {
+  return isBefore(one, other) ? other : one
+}

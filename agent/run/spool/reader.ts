@@ -1,5 +1,4 @@
 import type { Log } from '@windlass/shared/log.ts'
-import { pause } from '@windlass/shared/time.ts'
 import { isBefore, type Position } from './position.ts'
 import type { Chunk, Segments } from './segments.ts'
 import { codeOf, unreadableText, type Unread } from './unread.ts'
@@ -14,10 +13,10 @@ interface ReaderOptions {
 /** The file is gone, or its part of the disk. All other errors wait for somebody who mends them. */
 const LOST_CODES = new Set(['ENOENT', 'EIO'])
 const UNREADABLE_MS = 10_000
-const RETRY_MS = 500
 
-/** The first place that could not be read, since when, and how. */
+/** A file of which a part cannot be read, since when, and how. */
 interface Failure extends Unread {
+  /** The place that was tried last. */
   at: Position
   sinceMs: number
   /** What was written by then ends here. */
@@ -33,7 +32,8 @@ export class SpoolReader {
   readonly #damaged = new Set<number>()
   /** Files of which a part could not be read for long enough. */
   readonly #givenUp = new Set<number>()
-  #failure: Failure | undefined
+  /** By the numbers of the files. */
+  readonly #failures = new Map<number, Failure>()
 
   constructor(options: ReaderOptions) {
     this.#options = options
@@ -47,7 +47,7 @@ export class SpoolReader {
     return this.#options.segments.end()
   }
 
-  /** Lines from a position on; after some time none and the same position, where it could not be read. */
+  /** Lines from a position on; none and the same position, where it could not be read. */
   async read(from: Position): Promise<Chunk> {
     const chunk = await this.#options.segments.read(from)
     if (!chunk.unread) {
@@ -56,39 +56,40 @@ export class SpoolReader {
       return chunk
     }
     const failure = this.#failed(from, chunk.next, chunk.unread)
-    if (!this.#isLost(failure)) {
-      await pause(RETRY_MS)
-      return { lines: [], next: from, damagedBytes: 0 }
-    }
+    if (!this.#isLost(failure)) return { lines: [], next: from, damagedBytes: 0 }
     this.#giveUp(failure)
     return { lines: [], next: failure.next, damagedBytes: failure.next.offset - from.offset }
   }
 
   /** Why it cannot be read at present, as of this moment. */
   async trouble(): Promise<string | undefined> {
-    const failure = this.#failure
-    if (!failure) return undefined
-    const { unread } = await this.#options.segments.read(failure.at)
+    for (const failure of this.#failures.values()) await this.#lookAgain(failure)
+    const [first] = this.#failures.values()
+    return first && unreadableText(first)
+  }
+
+  async #lookAgain(failure: Failure): Promise<void> {
+    const { at } = failure
+    const { unread } = await this.#options.segments.read(at)
     // Meanwhile it may have been read, or given up.
-    if (this.#failure === failure) {
-      if (!unread) this.#passed(failure.at)
-      else Object.assign(failure, unread)
-      // Where nobody asks for it any more, it must not keep this agent from work.
-      if (unread && this.#isLost(failure)) this.#giveUp(failure)
-    }
-    return this.#failure && unreadableText(this.#failure)
+    if (this.#failures.get(at.segment) !== failure) return
+    if (!unread) return this.#passed(at)
+    Object.assign(failure, unread)
+    // Where nobody asks for it any more, it must not keep this agent from work.
+    if (this.#isLost(failure)) this.#giveUp(failure)
   }
 
   #failed(at: Position, next: Position, unread: Unread): Failure {
-    if (this.#failure && !isBefore(at, this.#failure.at) && !isBefore(this.#failure.at, at))
-      return Object.assign(this.#failure, unread)
-    this.#failure = { at, next, sinceMs: performance.now(), ...unread }
+    const known = this.#failures.get(at.segment)
+    if (known) return Object.assign(known, { at, ...unread })
+    const failure = { at, next, sinceMs: performance.now(), ...unread }
+    this.#failures.set(at.segment, failure)
     this.#avoid(at.segment)
     if (!this.#damaged.has(at.segment)) {
-      const advice = unreadableText(this.#failure)
+      const advice = unreadableText(failure)
       this.#options.log.error('spool.unreadable', { file: unread.file, error: unread.error, advice })
     }
-    return this.#failure
+    return failure
   }
 
   #isLost({ at, error, sinceMs }: Failure): boolean {
@@ -98,16 +99,17 @@ export class SpoolReader {
   }
 
   #giveUp({ at, next }: Failure): void {
-    this.#failure = undefined
+    this.#failures.delete(at.segment)
     this.#givenUp.add(at.segment)
     this.#isDamaged(at.segment, next.offset - at.offset)
   }
 
   /** It was read there, or further on in the same file. */
   #passed(at: Position): void {
-    if (this.#failure?.at.segment !== at.segment || isBefore(at, this.#failure.at)) return
-    this.#options.log('spool.readable', { file: this.#failure.file })
-    this.#failure = undefined
+    const failure = this.#failures.get(at.segment)
+    if (!failure || isBefore(at, failure.at)) return
+    this.#options.log('spool.readable', { file: failure.file })
+    this.#failures.delete(at.segment)
   }
 
   #isDamaged(segment: number, bytes: number): void {

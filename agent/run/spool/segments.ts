@@ -34,11 +34,15 @@ export interface Segments {
   close(): void
 }
 
-const SEGMENT_BYTES = 4 * 1024 * 1024
-const CHUNK_BYTES = 256 * 1024
+export const SEGMENT_SIZES = { segmentBytes: 4 * 1024 * 1024, chunkBytes: 256 * 1024 }
 
 /** `head` gives the lines that every new file begins with, so that the files before it can be removed. */
-export function openSegments(folder: string, head: () => string, log: Log): Segments {
+export function openSegments(
+  folder: string,
+  head: () => string,
+  log: Log,
+  { segmentBytes, chunkBytes } = SEGMENT_SIZES,
+): Segments {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const sizes = new Map(existing(folder).map((segment) => [segment, sizeOf(fileOf(folder, segment))]))
   let current = Math.max(0, ...sizes.keys())
@@ -66,7 +70,7 @@ export function openSegments(folder: string, head: () => string, log: Log): Segm
   return {
     append(lines) {
       // What is there after a restart may end in a torn line: a new life begins with a new file.
-      const file = fd === undefined || sizeNow() >= SEGMENT_BYTES || current < least ? begin() : fd
+      const file = fd === undefined || sizeNow() >= segmentBytes || current < least ? begin() : fd
       const position = { segment: current, offset: sizeNow() }
       sizes.set(current, writeAll(file, lines, position.offset))
       return position
@@ -82,7 +86,7 @@ export function openSegments(folder: string, head: () => string, log: Log): Segm
       const isOver = total === undefined || from.offset >= total
       if (isOver) return { lines: [], next: following(from, sizes, current), damagedBytes: 0 }
       const file = fileOf(folder, from.segment)
-      const chunk = await readChunk(file, from.offset, total).catch((error: Error) => error)
+      const chunk = await readChunk(file, from.offset, { total, chunkBytes }).catch((error: Error) => error)
       if (!(chunk instanceof Error)) {
         const { lines, offset, damagedBytes } = chunk
         return { lines, next: { segment: from.segment, offset }, damagedBytes }
@@ -162,11 +166,11 @@ function writeAll(fd: number, text: string, at: number): number {
   return at + bytes.length
 }
 
-async function readChunk(file: string, offset: number, total: number) {
+async function readChunk(file: string, offset: number, { total, chunkBytes }: { total: number; chunkBytes: number }) {
   const handle = await open(file, 'r')
   try {
     // Nearly always one turn; a line with a large output takes more.
-    for (let bytes = CHUNK_BYTES; ; bytes *= 4) {
+    for (let bytes = chunkBytes; ; bytes *= 4) {
       const buffer = Buffer.allocUnsafe(Math.min(bytes, total - offset))
       const { bytesRead } = await handle.read(buffer, 0, buffer.length, offset)
       const chunk = split(buffer.subarray(0, bytesRead), offset)

@@ -11,7 +11,7 @@ import { forgetLine, openLine, openLines } from './line.ts'
 import { NeededFiles } from './needed-files.ts'
 import { recoverSpool } from './recover.ts'
 import { SpoolReader } from './reader.ts'
-import { openSegments, type Segments } from './segments.ts'
+import { openSegments, type SEGMENT_SIZES, type Segments } from './segments.ts'
 import type { Position } from './position.ts'
 import { createThrottle, type Throttle, type ThrottleOptions } from './throttle.ts'
 
@@ -21,6 +21,8 @@ export interface SpoolOptions extends Omit<ThrottleOptions, 'total'> {
   offsetMs?: () => number
   /** For how long a file is tried again that is gone, or whose part of the disk is. */
   unreadableMs?: number
+  /** Of its files, and of what is read of them at once. */
+  sizes?: typeof SEGMENT_SIZES
   log: Log
 }
 
@@ -61,7 +63,8 @@ const GAP_NOTE_MS = 1_000
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const known = new Map<string, Held>()
-  const segments = openSegments(options.folder, () => [...known.values()].map(headOf).join(''), options.log)
+  const head = () => [...known.values()].map(headOf).join('')
+  const segments = openSegments(options.folder, head, options.log, options.sizes)
   const needed = new NeededFiles(segments)
   await recoverSpool(segments, known, needed, options.log)
   return new SpoolInFiles(options, { known, needed, segments })

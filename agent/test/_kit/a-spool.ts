@@ -4,7 +4,7 @@ import { announce } from '@windlass/shared/test/_kit/until.ts'
 import { createUpload } from '../../link/upload.ts'
 import type { Upload } from '../../link/upload.ts'
 import { openSpool } from '../../run/spool/spool.ts'
-import type { Spool } from '../../run/spool/spool.ts'
+import type { Spool, SpoolOptions } from '../../run/spool/spool.ts'
 import { aLog } from './an-agent.ts'
 import type { Logged } from './an-agent.ts'
 
@@ -20,7 +20,7 @@ export function textsOf(entries: readonly Entry[]): string[] {
 
 export function aSpool(
   folder: string,
-  more: { runBytes?: number; totalBytes?: number; cutAfterMs?: number; awayMs?: number; unreadableMs?: number } = {},
+  more: Partial<Omit<SpoolOptions, 'folder' | 'log'>> = {},
 ): Promise<Spool & Logged> {
   const logged = aLog()
   const options = {

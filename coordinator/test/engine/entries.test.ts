@@ -75,6 +75,16 @@ test('after a gap the agent is told from where to send again', async () => {
   assert.deepEqual(await lines(offer.run), ['a', 'b', 'c', 'later'])
 })
 
+test('what is asked for again and comes with the same commit is not asked for behind its acknowledgement', async () => {
+  const offer = await aRunning()
+  const { run, epoch } = offer
+  const batchAt = (first: number, ...names: string[]) => ({ run, epoch, first, entries: texts(...names) })
+  link.send({ t: 'entries', batches: [batchAt(5, 'later'), batchAt(2, 'a', 'b', 'c', 'later')] })
+  assert.deepEqual(await link.verdict(offer), { kind: 'ack', seq: 5 })
+  assert.deepEqual(await link.report(offer, 6, ...texts('more')), { kind: 'ack', seq: 6 })
+  assert.deepEqual(await lines(run), ['a', 'b', 'c', 'later', 'more'])
+})
+
 test('fifty batches at once leave cursors without a gap, and the last number acknowledged is the last', async () => {
   const offer = await aRunning()
   const batches = Array.from({ length: 50 }, (_, i) => ({

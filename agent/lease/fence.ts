@@ -5,6 +5,7 @@ import { sinceBootMs } from '../os/process-id.ts'
 import type { Processes } from '../run/hosts/processes.ts'
 import type { AgentRun } from '../run/agent-run.ts'
 import type { AgentRuns } from '../run/agent-runs.ts'
+import type { Lease } from '../takeover/records.ts'
 import type { Beats } from './beats.ts'
 
 /** What the leases of runs hang on. */
@@ -47,6 +48,14 @@ function tellReaper(deps: FenceNeeds, fenceMs: number): void {
 export function heldForMs(deps: Pick<FenceNeeds, 'settings' | 'beats' | 'sleeps'>): number {
   const from = deps.beats.heldFrom()
   return fenceOf(deps) - (performance.now() - from + deps.sleeps.since(from))
+}
+
+/** To be written down for the next agent, which must not believe that it holds for longer than this one does. */
+export function leaseOf(deps: Pick<FenceNeeds, 'settings' | 'beats' | 'sleeps'>): Lease {
+  deps.sleeps.look()
+  const heldFrom = deps.beats.heldFrom()
+  const agoMs = performance.now() - heldFrom + deps.sleeps.since(heldFrom)
+  return { fromMs: sinceBootMs() - agoMs, fenceMs: fenceOf(deps) }
 }
 
 /** A longer time counts once the coordinator has answered a heartbeat that promised it; a shorter one at once. */

@@ -7,19 +7,16 @@ import type { Bell } from '../bell.ts'
 import type { ThisStart } from '../instance.ts'
 import type { Intake } from '../intake.ts'
 import type { Beats } from '../lease/beats.ts'
-import { fence } from '../lease/fence.ts'
+import { fence, leaseOf } from '../lease/fence.ts'
 import type { Clock } from '../link/clock.ts'
 import type { Link } from '../link/link.ts'
-import type { Sleeps } from '../link/sleeps.ts'
 import type { Upload } from '../link/upload.ts'
 import type { Held } from '../run/spool/held.ts'
 import type { Spool } from '../run/spool/spool.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
-import { sinceBootMs } from '../os/process-id.ts'
 import type { Paces } from '../paces.ts'
 import type { AgentRuns } from '../run/agent-runs.ts'
 import type { Parking } from '../run/parking.ts'
-import type { Lease } from '../takeover/records.ts'
 import type { Takeover } from '../takeover/takeover.ts'
 import { sendAccepts } from './claim.ts'
 
@@ -219,21 +216,6 @@ export function giveUpGap(deps: GiveUpNeeds & { log: Log }, held: Held): void {
   const { run, epoch, sent, acked } = held
   deps.log.error('spool.gap', { run, epoch, coordinatorHas: sent, acknowledged: acked })
   giveUp(deps, held, { seq: sent, why: 'incomplete' })
-}
-
-function leaseOf({
-  beats,
-  sleeps,
-  settings,
-}: {
-  beats: Pick<Beats, 'heldFrom'>
-  sleeps: Sleeps
-  settings: { readonly current: AgentSettings }
-}): Lease {
-  sleeps.look()
-  const heldFrom = beats.heldFrom()
-  const agoMs = performance.now() - heldFrom + sleeps.since(heldFrom)
-  return { fromMs: sinceBootMs() - agoMs, fenceMs: settings.current.fenceMs }
 }
 
 /** The end of this connection, and there will be no other. What runs here is nobody's any more. */

@@ -178,6 +178,6 @@ function inputOfConnection({ source, event, id, headers, receivedAt }: Read, pay
 }
 
 function inputOfRequest({ method, headers, query, receivedAt }: Read, body: string): string {
-  const around = { method, headers, query: fieldsOf(new URLSearchParams(query)), receivedAt: receivedAt.getTime() }
+  const around = { method, headers, query: fieldsOf(Buffer.from(query)), receivedAt: receivedAt.getTime() }
   return `${JSON.stringify(around).slice(0, -1)},"body":${body}}`
 }

@@ -13,7 +13,7 @@ export function readPayload(body: Buffer, contentType: string | undefined, form:
   const type = (contentType ?? '').split(';')[0]!.trim().toLowerCase()
   const isText = isUtf8(body)
   if (isJson(type)) return isText ? parsed(body.toString('utf8')) : { invalid: 'The body is not valid UTF-8.' }
-  if (type === 'application/x-www-form-urlencoded' && isText) return readForm(body.toString('utf8'), form)
+  if (type === 'application/x-www-form-urlencoded' && isText) return readForm(body, form)
   if (isText && (type.startsWith('text/') || /^application\/(.+\+)?xml$|^application\/(x-)?(ndjson|yaml)$/.test(type)))
     return whole({ text: body.toString('utf8') })
   if (type === '' && isText) {
@@ -43,10 +43,9 @@ function parsed(given: string): Payload {
 const MOST_FIELDS = 10_000
 
 /** GitHub and Slack write JSON into the field `payload`; any other form is an object of strings. */
-function readForm(text: string, form: FormOf): Payload {
-  const fields = new URLSearchParams(text)
-  if (fields.size > MOST_FIELDS) return { invalid: `The form holds more than ${MOST_FIELDS} fields.` }
-  const inner = form === 'any' ? null : fields.get('payload')
-  if (inner !== null) return parsed(inner)
-  return whole(fieldsOf(fields))
+function readForm(body: Buffer, form: FormOf): Payload {
+  const fields = fieldsOf(body, MOST_FIELDS)
+  if (!fields) return { invalid: `The form holds more than ${MOST_FIELDS} fields.` }
+  const [inner] = form === 'any' ? [] : [fields['payload']].flat()
+  return inner === undefined ? whole(fields) : parsed(inner)
 }

@@ -2,6 +2,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Config } from '../../config.ts'
 import type { Db } from '../../db/client.ts'
+import type { DatabaseClock } from '../../db/database-clock.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 import type { Backlog } from './backlog.ts'
 import type { ClockSetBack } from './clock-set-back.ts'
@@ -16,6 +17,7 @@ interface PulseDeps {
   config: Config
   log: Log
   metrics: Metrics
+  databaseClock: Pick<DatabaseClock, 'look'>
   clockSetBack: Pick<ClockSetBack, 'found'>
   grace: Pick<Grace, 'note'>
   backlog: Pick<Backlog, 'isOwn' | 'ofOthers' | 'works'>
@@ -48,7 +50,9 @@ export function createPulse(deps: PulseDeps, clock = (): number => performance.n
       sinceHeardMs: sentAt - last.heardAt,
     }
     const isLate = backlog.isOwn()
+    const learn = deps.databaseClock.look()
     const pulse = await store.pulse(deps.db, { ...terms, own, isLate })
+    learn(pulse.atMs)
     const { atMs, gaps, forwardMs, backMs, lengthened, passedOver, lateAtMs } = pulse
     deps.grace.note(pulse)
     backlog.works()

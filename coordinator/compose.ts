@@ -111,7 +111,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     callers: createCallers({ db, log }),
     /** Who signs as an installed agent. */
     runnerKeys: createRunnerVerifier(db),
-    runTokens: await openRunTokens({ db, log }),
+    runTokens: await openRunTokens({ db, log, databaseClock }),
     partitions: createPartitions(db, log),
     versions,
     runVersions: createRunVersions(db, versions),

@@ -8,6 +8,7 @@ import { createRetryWaits } from './bulk/retry-waits.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/client.ts'
 import { openCluster } from './db/cluster.ts'
+import { openDatabaseClock } from './db/database-clock.ts'
 import { openLanes } from './db/lanes.ts'
 import { openReach } from './db/reach.ts'
 import { giveBack } from './dispatch/claim.ts'
@@ -80,6 +81,7 @@ async function openStores(config: Config, database: Database, log: Log) {
   const versions = createVersions(db)
   const lanes = openRunLanes(url, log)
   const poolSettings = createPoolSettings(lanes.beats)
+  const databaseClock = await openDatabaseClock({ db, log })
   const { close: closeLimits, ...limits } = openLimits({
     url,
     identity: config.limitIdentityPerMin,
@@ -95,6 +97,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     cluster: await openCluster(db, log),
     restoredHold: await openRestoredHold({ db, config, log, poolSettings }),
     lanes,
+    databaseClock,
     /** Whether agents can be served. */
     reach: openReach({ url, log, beats: lanes.beats }),
     ...(await openStored(config, log)),
@@ -108,7 +111,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     callers: createCallers({ db, log }),
     /** Who signs as an installed agent. */
     runnerKeys: createRunnerVerifier(db),
-    runTokens: await openRunTokens({ db, log }),
+    runTokens: await openRunTokens({ db, log, databaseClock }),
     partitions: createPartitions(db, log),
     versions,
     runVersions: createRunVersions(db, versions),
@@ -150,7 +153,7 @@ type Stores = Awaited<ReturnType<typeof openStores>>
 
 /** What lives in this process: connections, those who wait, child processes. */
 function openServices(stores: Stores) {
-  const { config, log, db, lanes, restoredHold } = stores
+  const { config, log, db, databaseClock, lanes, restoredHold } = stores
   const startedAt = performance.now()
   const metrics = createMetrics()
   const sockets = createSockets(log)
@@ -159,7 +162,7 @@ function openServices(stores: Stores) {
   const timers = createTimers(log, 'timers', backlog)
   /** When schedules are looked at next. */
   const scheduleTimers = createTimers(log, 'schedules', backlog)
-  const floors = openFloors({ db, log })
+  const floors = openFloors({ db, log, databaseClock })
   return {
     metrics,
     sockets,

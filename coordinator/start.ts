@@ -5,7 +5,6 @@ import { sweepBulkJobs } from './bulk/sweep.ts'
 import type { Verifiers } from './call/access.ts'
 import type { Config } from './config.ts'
 import { openDatabase, openPgPool } from './db/client.ts'
-import { warnOfClock } from './db/clock-difference.ts'
 import { restoredSince } from './db/cluster.ts'
 import { warnOfRoom } from './db/fit.ts'
 import { migrate } from './db/migrate.ts'
@@ -58,7 +57,6 @@ export async function startCoordinator(
   await warnOfRoom(database.db, log, config.databaseConnections)
   const { known } = await migrate(database, { log })
   await makePartitionsAhead(database.db, log)
-  await warnOfClock(database.db, log)
   await migrateJobs(pgPool, log)
   await ensureDefaults(database.db)
   const { deps, handlers, close } = await compose(config, database, log)

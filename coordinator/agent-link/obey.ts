@@ -12,6 +12,7 @@ import { TRY_AGAIN } from './close-codes.ts'
 import { createReminder, createRetelling } from './reminder.ts'
 import { createSelfNotes } from './self-notes.ts'
 import type { Session, SessionNeeds } from './session.ts'
+import { byDatabase } from './stamps.ts'
 
 /** What an agent says once it was let in. */
 export type Said = Exclude<AgentFrame, { t: 'hello' }>
@@ -86,7 +87,8 @@ async function beat(talk: Talk, frame: Extract<Said, { t: 'heartbeat' }>): Promi
 
 async function takeEntries({ session, answer, retold }: Talk, batch: EntryBatch): Promise<void> {
   const { deps, runner } = session
-  const applied = await deps.entries.add({ ...batch, runnerId: runner.id, orgId: runner.orgId })
+  const entries = byDatabase(deps.databaseClock, batch.entries)
+  const applied = await deps.entries.add({ ...batch, entries, runnerId: runner.id, orgId: runner.orgId })
   await retold(applied)
   const { run, epoch } = batch
   answer(applied.kind, { run, epoch, seq: applied.kind === 'stale' ? 0 : applied.seq })

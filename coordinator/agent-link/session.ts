@@ -1,5 +1,6 @@
 import type { CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
+import type { DatabaseClock } from '../db/database-clock.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
 import type { Reach } from '../db/reach.ts'
 import type { takeBackDeclined } from '../dispatch/claim.ts'
@@ -40,6 +41,7 @@ export type SessionNeeds = AgentGroups &
   > & {
     /** The epoch of the cluster. */
     cluster: string
+    databaseClock: DatabaseClock
     reach: Pick<Reach, 'onAway'>
   }
 

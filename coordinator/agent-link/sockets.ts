@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '@windlass/shared/log.ts'
 import type { CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
@@ -7,7 +8,7 @@ import { createPerMinute, type PerMinute } from '../limits/per-minute.ts'
 import { createRounds, type Rounds } from '../limits/rounds.ts'
 import { createSeats, type Seats } from '../limits/seats.ts'
 import { type Accepting, createAccepting } from './accepting.ts'
-import { POLICY, REPLACED } from './close-codes.ts'
+import { POLICY, REPLACED, TRY_AGAIN } from './close-codes.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import { createDoubts, type Doubts } from './doubts.ts'
 import { createFrameQueues, type FrameQueues } from './frame-queue.ts'
@@ -67,6 +68,8 @@ export interface Sockets {
    */
   refuse(runnerId: string, code: RefusalCode, message: string): void
   isRefused(socket: AgentSocket): boolean
+  /** Ends all connections that are there, with a reason; the agents come again. */
+  letGo(reason: string): Promise<void>
   ids(): string[]
   /** Undefined: it is not connected here. */
   orgOf(runnerId: string): string | undefined
@@ -77,11 +80,24 @@ export interface Sockets {
 const LAST_ENTRIES_MS = 5000
 /** RFC 6455 leaves 123 bytes for a reason; the whole sentence is in the frame. */
 const REASON_CHARS = 100
+/** Of all that are let go. Those come again within 250 ms, and 400 a second are taken easily. */
+const LET_GO = { atOnce: 40, everyMs: 100 }
 /** Of one runner in a minute. Each, and the start that follows it, writes into the audit log. */
 const MOST_LEAVES = 10
 
+type ByRunner = Map<string, { socket: AgentSocket; orgId: string }>
+
+async function letGo(sockets: ByRunner, reason: string): Promise<void> {
+  const all = [...sockets]
+  while (all.length > 0) {
+    for (const [id, { socket }] of all.splice(0, LET_GO.atOnce))
+      if (sockets.get(id)?.socket === socket) socket.close(TRY_AGAIN, reason)
+    await delay(LET_GO.everyMs, undefined, { ref: false })
+  }
+}
+
 export function createSockets(log: Log): Sockets {
-  const sockets = new Map<string, { socket: AgentSocket; orgId: string }>()
+  const sockets: ByRunner = new Map()
   const refused = new Map<AgentSocket, NodeJS.Timeout>()
   /** On their way. */
   const large = new Map<AgentSocket, Promise<void>>()
@@ -147,6 +163,7 @@ export function createSockets(log: Log): Sockets {
       const cut = () => socket.close(POLICY, message.slice(0, REASON_CHARS))
       refused.set(socket, setTimeout(cut, LAST_ENTRIES_MS))
     },
+    letGo: (reason) => letGo(sockets, reason),
     isRefused: (socket) => refused.has(socket),
     ids: () => [...sockets.keys()],
     orgOf: (runnerId) => sockets.get(runnerId)?.orgId,

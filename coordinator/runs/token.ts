@@ -3,6 +3,7 @@ import { decodeProtectedHeader, jwtVerify } from 'jose'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { ProgramIdentity } from '../actor.ts'
+import type { DatabaseClock } from '../db/database-clock.ts'
 import { createFreshCache } from '../db/fresh-cache.ts'
 import { openTokenKeys, type TokenKeys, type TokenKeysDeps } from './token-keys.ts'
 
@@ -19,17 +20,20 @@ const LIFE_S = 600
 const CHECKED_MS = 5000
 const MOST_CHECKED = 5000
 
-export async function openRunTokens(deps: TokenKeysDeps): Promise<RunTokens> {
+/** What one coordinator signs another one may verify: they have the clock of the database in common. */
+type RunTokensDeps = TokenKeysDeps & { databaseClock: Pick<DatabaseClock, 'now'> }
+
+export async function openRunTokens({ databaseClock, ...deps }: RunTokensDeps): Promise<RunTokens> {
   const keys = await openTokenKeys(deps)
   const checked = createFreshCache({
-    read: (token: string) => check(keys, token),
+    read: (token: string) => check(keys, token, databaseClock.now()),
     freshMs: CHECKED_MS,
     most: MOST_CHECKED,
   })
   return {
     async mint(run) {
       const { kid, key } = await keys.signing()
-      const iat = Math.floor(Date.now() / 1000)
+      const iat = Math.floor(databaseClock.now() / 1000)
       const claims = { org: run.orgId, epoch: run.epoch, runner: run.runnerId }
       return signed(kid, key, { ...claims, sub: run.runId, aud: AUDIENCE, iat, exp: iat + LIFE_S })
     },
@@ -37,11 +41,13 @@ export async function openRunTokens(deps: TokenKeysDeps): Promise<RunTokens> {
   }
 }
 
-async function check(keys: TokenKeys, token: string): Promise<ProgramIdentity> {
+async function check(keys: TokenKeys, token: string, now: number): Promise<ProgramIdentity> {
   // Looked up outside of the check: a database that is away is no fault of the token's.
   const key = await keys.verifying(kidOf(token))
   if (!key) throw unauthenticated()
-  const { payload } = await jwtVerify(token, key, { audience: AUDIENCE, algorithms: ['EdDSA'] }).catch(() => {
+  const currentDate = new Date(now)
+  const asked = { audience: AUDIENCE, algorithms: ['EdDSA'], currentDate }
+  const { payload } = await jwtVerify(token, key, asked).catch(() => {
     throw unauthenticated()
   })
   return {

@@ -1,6 +1,7 @@
 import type { Wake } from '@windlass/shared/wire/agent.ts'
 import type { PoolId } from '@windlass/shared/ids.ts'
 import { probe } from '@windlass/shared/probe.ts'
+import type { DatabaseClock } from '../../db/database-clock.ts'
 import type { Bell } from '../../events/bell.ts'
 import type { Dispatchers } from '../../dispatch/dispatcher.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
@@ -21,6 +22,7 @@ export type AnnounceDeps = {
   tellWakes: (runnerId: string) => void
   timers: Timers
   floors: Floors
+  databaseClock: Pick<DatabaseClock, 'now'>
   metrics: Metrics
 }
 
@@ -49,7 +51,8 @@ function tell(deps: AnnounceDeps, run: Moving): void {
     deps.tellWake(run.runnerId, { run: run.id, epoch: run.epoch, completions: completed })
   // What was taken over may have been completed since the journal was handed out.
   if (adopted.length > 0 && run.place !== null && run.runnerId !== null) deps.tellWakes(run.runnerId)
-  for (const { due } of entries) if (due) deps.timers.expect('inMs' in due ? due.inMs : due.at - Date.now())
+  for (const { due } of entries)
+    if (due) deps.timers.expect('inMs' in due ? due.inMs : due.at - deps.databaseClock.now())
   const laterMs = run.requeued?.delayMs || run.replayAfterMs
   if (laterMs) deps.timers.expect(laterMs)
 }

@@ -93,7 +93,7 @@ export async function cancelWithin(tx: Tx, deps: CancelDeps, ids: RunId[], ask: 
   const { moved } = await moveRunsIn(tx, { ids }, async (_, locked) => {
     const runs = [...locked.values()].filter((run) => ids.includes(run.id))
     const before = new Map(runs.map((run) => [run.id, run.status]))
-    const moved = runs.filter((run) => begin(run, ask))
+    const moved = runs.filter((run) => begin(run, ask, deps.databaseClock.now()))
     await store.leaveQueue(
       tx,
       moved.filter((run) => run.released).map((run) => run.id),
@@ -115,9 +115,8 @@ export async function tellCancelled(deps: CancelDeps, moved: readonly Moving[]):
 
 const reasonOf = ({ reason }: CancelAsk, run: RunId) => (typeof reason === 'string' ? reason : reason(run))
 
-function begin(run: Moving, ask: CancelAsk): boolean {
+function begin(run: Moving, ask: CancelAsk, at: number): boolean {
   if (['cancelling', 'cancelled', 'completed', 'failed'].includes(run.status)) return false
-  const at = Date.now()
   move(run, 'cancelling', at, { by: ask.by, reason: reasonOf(ask, run.id) })
   if (run.place === null) finish(run, 'cancelled', at)
   return true

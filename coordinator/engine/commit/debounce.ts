@@ -35,9 +35,9 @@ async function merge(tx: Tx, first: RunId, call: NewRun, debounce: Debounce) {
     const before = readHolds(wait?.holds ?? null).debounce
     if (!into || !before) return { moved: [], answer: 0 }
     const merged = before.merged + 1
-    const until = await store.merge(tx, first, { ...call, debounce, holds: holdsOf(call, merged) })
+    const { until, now } = await store.merge(tx, first, { ...call, debounce, holds: holdsOf(call, merged) })
     const data = { merged, until: Math.round(until), ...(call.triggerActor && { by: call.triggerActor }) }
-    emit(into, { at: Date.now(), channel: 'lifecycle', type: 'run.merged', dataText: JSON.stringify(data) })
+    emit(into, { at: Math.floor(now), channel: 'lifecycle', type: 'run.merged', dataText: JSON.stringify(data) })
     return { moved: [into], answer: merged }
   })
   const [into] = moved

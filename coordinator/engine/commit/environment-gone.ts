@@ -16,10 +16,11 @@ export async function endWithoutEnvironment(deps: { log: Log } & MoveDeps, claim
       const run = runs.get(runId)
       return run?.epoch === epoch && run.place !== null ? [{ run, environment }] : []
     })
+    const now = deps.databaseClock.now()
     for (const { run, environment } of still) {
       // Somebody wants it gone, and gone it is.
-      if (run.status === 'cancelling') finish(run, 'cancelled', Date.now())
-      else fail(run, Date.now(), gone(environment))
+      if (run.status === 'cancelling') finish(run, 'cancelled', now)
+      else fail(run, now, gone(environment))
     }
     const ended = still.map(({ run }) => run)
     return { moved: ended, answer: ended }

@@ -2,7 +2,6 @@ import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Config } from '../../config.ts'
-import type { Versions } from '../../workflows/targets.ts'
 import { isLockTimeout, isStatementTimeout, mayPass, type Tx } from '../../db/client.ts'
 import { type TimedOut, timeOutQuestions } from './questions.ts'
 import { type CancelDeps, setStopDeadlines } from './cancel.ts'
@@ -220,7 +219,7 @@ function againLater(deps: { config: Config }, { runId, kind, n }: store.DueTimer
 }
 
 async function act(
-  deps: { tx: Tx; versions: Versions },
+  deps: { tx: Tx } & Pick<FireDeps, 'versions' | 'databaseClock'>,
   run: Moving,
   { kind, n }: store.DueTimer,
   answers: Map<string, Completion>,
@@ -236,7 +235,7 @@ async function act(
       return enterNow(run)
     case 'queue-timeout':
     case 'wall-timeout':
-      timeOut(run, kind, Date.now(), await deps.versions.get(run.versionId, deps.tx))
+      timeOut(run, kind, deps.databaseClock.now(), await deps.versions.get(run.versionId, deps.tx))
   }
 }
 

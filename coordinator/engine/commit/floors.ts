@@ -2,6 +2,7 @@ import type { PoolId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Db } from '../../db/client.ts'
+import type { DatabaseClock } from '../../db/database-clock.ts'
 import * as store from '../store/floors.ts'
 
 /**
@@ -71,9 +72,11 @@ function createLook(log: Log, look: () => Promise<void>): Look {
   }
 }
 
-export function openFloors({ db, log }: { db: Db; log: Log }): Floors {
+type FloorsDeps = { db: Db; log: Log; databaseClock: Pick<DatabaseClock, 'now'> }
+
+export function openFloors({ db, log, databaseClock }: FloorsDeps): Floors {
   const stopped = new AbortController()
-  const timers = createTimerFloor(log, () => store.firstDue(db))
+  const timers = createTimerFloor({ log, databaseClock }, () => store.firstDue(db))
   const queues = createQueueFloors(log, db, stopped.signal)
   return {
     timers,
@@ -106,7 +109,10 @@ function createEarliest(): (at?: number) => number {
   }
 }
 
-export function createTimerFloor(log: Log, firstDue: () => Promise<number>): TimerFloor & Pick<Look, 'idle'> {
+export function createTimerFloor(
+  { log, databaseClock }: Omit<FloorsDeps, 'db'>,
+  firstDue: () => Promise<number>,
+): TimerFloor & Pick<Look, 'idle'> {
   let floor = -Infinity
   const earliest = createEarliest()
 
@@ -118,7 +124,7 @@ export function createTimerFloor(log: Log, firstDue: () => Promise<number>): Tim
 
   return {
     begin: (act) => timed(act(floor), (ms) => void ((ms >= SLOW_MS || floor > -Infinity) && look.request())),
-    lower: (at) => void (at < Date.now() - PAST_MS && (floor = Math.min(floor, earliest(at)))),
+    lower: (at) => void (at < databaseClock.now() - PAST_MS && (floor = Math.min(floor, earliest(at)))),
     idle: () => look.idle(),
   }
 }

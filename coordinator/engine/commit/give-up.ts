@@ -38,7 +38,7 @@ export async function giveUpOn(deps: { log: Log } & MoveDeps, batch: ReadBatch, 
   return moveRuns(deps, { ids: [runId] }, async (_, runs) => {
     const run = runs.get(runId)
     if (!isHeldBy(run, batch)) return { answer: answerToStale(run, batch), moved: [] }
-    const at = Date.now()
+    const at = deps.databaseClock.now()
     // Counted as taken, so that the same entries from another connection are acknowledged.
     run.seq = Math.max(run.seq, last)
     // Somebody wants it gone, and gone it is.

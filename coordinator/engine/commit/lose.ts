@@ -150,15 +150,16 @@ async function loseThese(deps: LoseDeps, runIds: readonly string[], options: Los
       limitMs: pulseLimitMs(deps.config),
     })
     const moved: Moved[] = []
+    const now = deps.databaseClock.now()
     for (const placement of found.values()) {
       const run = runs.get(placement.runId)
       if (!run || run.epoch !== placement.epoch || !options.isLost(placement)) continue
       const why = { ...reasonOf(placement, options), runner: run.runnerId }
-      if (placement.accepted || !takeBack(run, Date.now(), notTaken(placement, options))) {
+      if (placement.accepted || !takeBack(run, now, notTaken(placement, options))) {
         const version = await deps.versions.get(run.versionId, tx)
         // Not noted yet where its agent was out of reach: a next attempt would only be stopped.
-        run.timedOut ||= isOvertime(run, version)
-        lose(run, Date.now(), version, why)
+        run.timedOut ||= isOvertime(run, version, now)
+        lose(run, now, version, why)
       }
       moved.push({ run, placement })
     }

@@ -3,6 +3,7 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
 import type { Tx } from '../../db/client.ts'
+import type { DatabaseClock } from '../../db/database-clock.ts'
 import * as events from '../../events/store.ts'
 import type { Version, Versions } from '../../workflows/targets.ts'
 import type { ReadBatch } from '../rules/batch.ts'
@@ -23,14 +24,14 @@ export interface Overtime {
 
 type Timed = Pick<Moving, 'createdAt' | 'timedOut' | 'timedOutAt'>
 
-/** Whether the time that a run has from its creation on is over by now. */
-export function isOvertime(run: Timed, version: Version): boolean {
-  return run.timedOut || overAt(run, version) <= Date.now()
+/** Whether the time that a run has from its creation on is over, at this moment of the database's clock. */
+export function isOvertime(run: Timed, version: Version, now: number): boolean {
+  return run.timedOut || overAt(run, version) <= now
 }
 
 /** Of the runs whose time is over and of which something is told that goes by it. */
 export async function overtimesOf(
-  deps: { tx: Tx; versions: Versions },
+  deps: { tx: Tx; versions: Versions; databaseClock: Pick<DatabaseClock, 'now'> },
   batches: readonly ReadBatch[],
   runs: ReadonlyMap<string, Moving>,
 ): Promise<Map<RunId, Overtime>> {
@@ -39,7 +40,8 @@ export async function overtimesOf(
   const timed = await Promise.all(
     named.map(async (run) => ({ run, version: await deps.versions.get(run.versionId, deps.tx) })),
   )
-  const late = timed.filter(({ run, version }) => isOvertime(run, version))
+  const now = deps.databaseClock.now()
+  const late = timed.filter(({ run, version }) => isOvertime(run, version, now))
   if (late.length === 0) return new Map()
   const lastTimes = await events.lastTimes(
     deps.tx,

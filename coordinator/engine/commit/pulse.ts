@@ -2,8 +2,10 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Config } from '../../config.ts'
 import type { Db } from '../../db/client.ts'
+import type { DatabaseClock } from '../../db/database-clock.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 import type { Backlog } from './backlog.ts'
+import { createFailover } from './failover.ts'
 import type { ClockSetBack } from './clock-set-back.ts'
 import type { Grace } from './grace.ts'
 import * as store from '../store/pulse.ts'
@@ -11,11 +13,12 @@ import * as store from '../store/pulse.ts'
 /** Three times the longest that an agent waits before it tries again to connect. */
 const FLOOR_MS = 90_000
 
-interface PulseDeps {
+type PulseDeps = Parameters<typeof createFailover>[0] & {
   db: Db
   config: Config
   log: Log
   metrics: Metrics
+  databaseClock: Pick<DatabaseClock, 'look'>
   clockSetBack: Pick<ClockSetBack, 'found'>
   grace: Pick<Grace, 'note'>
   backlog: Pick<Backlog, 'isOwn' | 'ofOthers' | 'works'>
@@ -37,6 +40,7 @@ export function createPulse(deps: PulseDeps, clock = (): number => performance.n
     amnestyMs: config.amnestyMs,
   }
   let last: { atMs: number; gaps: number; sentAt: number; heardAt: number } | undefined
+  const noteServer = createFailover(deps)
   let saidLateAtMs: number | undefined
 
   return async () => {
@@ -48,9 +52,12 @@ export function createPulse(deps: PulseDeps, clock = (): number => performance.n
       sinceHeardMs: sentAt - last.heardAt,
     }
     const isLate = backlog.isOwn()
+    const learn = deps.databaseClock.look()
     const pulse = await store.pulse(deps.db, { ...terms, own, isLate })
+    learn(pulse.atMs)
     const { atMs, gaps, forwardMs, backMs, lengthened, passedOver, lateAtMs } = pulse
     deps.grace.note(pulse)
+    noteServer(pulse)
     backlog.works()
     // What lies ahead is of a clock that was set back since.
     if (lateAtMs !== null && lateAtMs <= atMs && lateAtMs !== saidLateAtMs) backlog.ofOthers(atMs - lateAtMs)

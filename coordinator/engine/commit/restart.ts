@@ -14,7 +14,7 @@ export function restartBlocked(deps: MoveDeps, caller: Acting, runId: RunId, ver
     const run = runs.get(runId)!
     await store.leaveQueue(tx, [runId])
     const before = stateOf(run)
-    startAnew(run, version, caller)
+    startAnew(run, version, { caller, at: deps.databaseClock.now() })
     const change = { action: 'runs.restart', target: { type: 'run', id: runId }, before, after: stateOf(run) }
     await record(tx, caller, change)
     return { moved: [run], answer: undefined }
@@ -23,7 +23,7 @@ export function restartBlocked(deps: MoveDeps, caller: Acting, runId: RunId, ver
 
 const stateOf = ({ status, attempt }: Moving) => ({ status, attempt })
 
-function startAnew(run: Moving, version: Version, caller: Acting): void {
+function startAnew(run: Moving, version: Version, { caller, at }: { caller: Acting; at: number }): void {
   const { blocked } = run
   if (blocked === null)
     throw new Fault(
@@ -33,5 +33,5 @@ function startAnew(run: Moving, version: Version, caller: Acting): void {
     )
   run.blocked = null
   run.replays = run.cutReplays = 0
-  again(run, Date.now(), version, { reason: 'it was blocked, and a restart was asked for', by: caller.id, blocked })
+  again(run, at, version, { reason: 'it was blocked, and a restart was asked for', by: caller.id, blocked })
 }

@@ -32,14 +32,17 @@ export async function waitOf(tx: Tx, runId: RunId): Promise<{ holds: string | nu
   return row
 }
 
-/** The run is as the call would have it, and waits for the next one; when it enters the queue, in milliseconds. */
+/**
+ * The run is as the call would have it, and waits for the next one. Answers when it enters the queue, and what time it
+ * is, in milliseconds.
+ */
 export async function merge(
   tx: Tx,
   runId: RunId,
   call: Pick<NewRun, 'input' | 'concurrencyGroup'> & { debounce: Debounce; holds: string | null },
-): Promise<number> {
+): Promise<{ until: number; now: number }> {
   const { debounce, holds } = call
-  const [row] = await tx<[{ until: number }]>`
+  const [row] = await tx<[{ until: number; now: number }]>`
     with until as (
       select least(clock_timestamp() + ${debounce.waitMs} * interval '1 millisecond', latest_at) as at
       from debounces
@@ -56,8 +59,9 @@ export async function merge(
     set input = ${call.input}, concurrency_group = ${call.concurrencyGroup}, queued_at = u.at
     from until u
     where r.id = ${runId}
-    returning (extract(epoch from u.at) * 1000)::float8 as until`
-  return row.until
+    returning (extract(epoch from u.at) * 1000)::float8 as until,
+              (extract(epoch from clock_timestamp()) * 1000)::float8 as now`
+  return row
 }
 
 /** Callers wait for the keys that are removed in one statement. */

@@ -49,7 +49,15 @@ export interface Pulse {
   passedOver: number
   /** Until this pulse: when one that had yet to write such things said so last. */
   lateAtMs: number | null
+  /** Number of its transaction. They are given in order, and begin anew where they were once around. */
+  xid: number
+  /** The last pulse of anybody before it. */
+  before: { atMs: number; xid: number }
+  /** When the server that wrote it was started. */
+  serverAtMs: number
 }
+
+type Row = Omit<Pulse, 'before'> & { beforeAtMs: number; beforeXid: number }
 
 /**
  * Says that leases can be renewed now, and lengthens them when they could not be: one statement, so that nobody sees
@@ -65,7 +73,7 @@ export interface Pulse {
  */
 export async function pulse(db: Db, terms: PulseTerms): Promise<Pulse> {
   const { own, floorMs, amnestyMs } = terms
-  const [row] = await db<[Pulse]>`
+  const [{ beforeAtMs, beforeXid, ...row }] = await db<[Row]>`
     with ${gap(db, terms)},
     judged as materialized (
       select *,
@@ -92,7 +100,7 @@ export async function pulse(db: Db, terms: PulseTerms): Promise<Pulse> {
         series_at = case when j.is_gap then j.series else pulse.series_at end,
         late_at   = case when ${terms.isLate} then j.now_is else pulse.late_at end
       from judged j
-      returning pulse.at, pulse.gaps, pulse.gap_at, pulse.series_at
+      returning pulse.at, pulse.gaps, pulse.gap_at, pulse.series_at, pulse.xmin
     )
     select ${epochMs(db, db`n.at`)} as at_ms, n.gaps, j.forward_ms, j.back_ms,
            ${epochMs(db, db`n.gap_at`)} as gap_at_ms, ${epochMs(db, db`j.late_at`)} as late_at_ms,
@@ -101,9 +109,11 @@ export async function pulse(db: Db, terms: PulseTerms): Promise<Pulse> {
            end as grace_until_ms,
            (select count(*)::int from longer)
              + (select count(*)::int from settled where is_lengthened) as lengthened,
-           (select count(*)::int from owing) as passed_over
+           (select count(*)::int from owing) as passed_over,
+           n.xmin::text::float8 as xid, j.xid as before_xid, ${epochMs(db, db`j.at`)} as before_at_ms,
+           ${epochMs(db, db`pg_postmaster_start_time()`)} as server_at_ms
     from noted n, judged j`
-  return row
+  return { ...row, before: { atMs: beforeAtMs, xid: beforeXid } }
 }
 
 const ms = (sql: Sql, length: number) => sql`${length}::float8 * interval '1 millisecond'`
@@ -117,7 +127,7 @@ function gap(db: Db, { own, limitMs, toleranceMs, floorMs }: PulseTerms): Part {
   const ownMs = db`(extract(epoch from now_is) * 1000)::float8 - ${own?.atMs ?? 0}::float8`
   return db`
     locked as materialized (
-      select at, gaps, gap_at, series_at, late_at
+      select at, gaps, gap_at, series_at, late_at, xmin::text::float8 as xid
       from pulse
       -- It has one row. The planner, which takes it for large until there are statistics, is to know that.
       limit 1

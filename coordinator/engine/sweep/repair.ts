@@ -2,6 +2,7 @@ import type { RunId } from '@windlass/shared/ids.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
 import { rebalance } from '../commit/admit.ts'
 import type { Tx } from '../../db/client.ts'
+import type { DatabaseClock } from '../../db/database-clock.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { warmVersions } from '../commit/versions.ts'
 import { unanswered } from '../commit/fire.ts'
@@ -71,20 +72,24 @@ async function lockGroups(tx: Tx, groups: readonly { concurrencyGroup: string }[
   await lock(tx, [...new Set(workflows)].sort())
 }
 
+type MovingOn = { versions: Versions; databaseClock: Pick<DatabaseClock, 'now'> }
+
 /** True: the run was moved. */
-async function moveOn(tx: Tx, deps: { versions: Versions }, run: Moving, { kind }: Finding): Promise<boolean> {
+async function moveOn(tx: Tx, deps: MovingOn, run: Moving, { kind }: Finding): Promise<boolean> {
   if (kind === 'queued_nowhere' || kind === 'wake_missing') enterNow(run)
   else if (kind === 'process_missing') await loseProcess(tx, deps, run)
-  else if (kind === 'waits_for_nothing') loseAtRest(run, Date.now(), await deps.versions.get(run.versionId, tx))
+  else if (kind === 'waits_for_nothing')
+    loseAtRest(run, deps.databaseClock.now(), await deps.versions.get(run.versionId, tx))
   else return false
   return true
 }
 
-async function loseProcess(tx: Tx, deps: { versions: Versions }, run: Moving): Promise<void> {
+async function loseProcess(tx: Tx, deps: MovingOn, run: Moving): Promise<void> {
   const why = { what: 'unknown', reason: 'its process was on no runner' } as const
+  const now = deps.databaseClock.now()
   // Nothing of it has been executed.
-  if (run.status === 'pending') return requeue(run, Date.now(), why)
-  lose(run, Date.now(), await deps.versions.get(run.versionId, tx), why)
+  if (run.status === 'pending') return requeue(run, now, why)
+  lose(run, now, await deps.versions.get(run.versionId, tx), why)
 }
 
 /** What was written without the moves of a run. */

@@ -215,7 +215,7 @@ test('the look for timers begins before all that are due, and before what is bei
 const SLOW_MS = 60
 
 async function raised(firstDue: () => Promise<number>) {
-  const floor = createTimerFloor(log, async () => {
+  const floor = createTimerFloor({ log, databaseClock: Date }, async () => {
     await pause(SLOW_MS)
     return firstDue()
   })
@@ -273,7 +273,7 @@ test('a slow look that fails has found its floor all the same, and a fast one ne
   )
   await floor.idle()
   assert.equal(await at(), 5000)
-  const cheap = createTimerFloor(log, () => Promise.resolve(5000))
+  const cheap = createTimerFloor({ log, databaseClock: Date }, () => Promise.resolve(5000))
   await cheap.begin(() => pause(SLOW_MS))
   await cheap.idle()
   assert.equal(await cheap.begin((from) => Promise.resolve(from)), -Infinity)

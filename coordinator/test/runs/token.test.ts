@@ -22,7 +22,7 @@ before(async () => {
 })
 after(() => database.close())
 
-const open = (now?: () => number) => openRunTokens({ db: database.db, log, now })
+const open = (now?: () => number) => openRunTokens({ db: database.db, log, now, databaseClock: Date })
 /** A token that is whole in form, and signed with nothing. */
 const decoy = (kid: string) =>
   `${Buffer.from(JSON.stringify({ alg: 'EdDSA', kid })).toString('base64url')}.e30.${'A'.repeat(86)}`
@@ -50,6 +50,22 @@ test('coordinators check what another has signed, also one that has ended', asyn
   assert.notEqual(kidOf(token), kidOf(await other.mint(run)))
   assert.deepEqual(await other.verify(token), { kind: 'program', ...run })
   assert.deepEqual(await (await open()).verify(token), { kind: 'program', ...run })
+})
+
+test('a coordinator whose clock is wrong signs what the others take, and takes what they sign', async (t) => {
+  const real = Date.now
+  const common = { db: database.db, log, databaseClock: { now: real } }
+  for (const aheadMs of [-2 * DAY_MS, 2 * DAY_MS]) {
+    const others = await (await openRunTokens(common)).mint(run)
+    t.mock.method(Date, 'now', () => real() + aheadMs)
+    const tokens = await openRunTokens(common)
+    const own = await tokens.mint(run)
+    assert.equal((await tokens.verify(others)).runId, run.runId)
+    t.mock.restoreAll()
+    assert.equal((await (await openRunTokens(common)).verify(own)).runId, run.runId)
+  }
+  const later = await openRunTokens({ ...common, databaseClock: { now: () => real() + DAY_MS } })
+  await assert.rejects(later.verify(await (await open()).mint(run)), REFUSED, 'it goes by the clock of the database')
 })
 
 test('after a day another key signs, and what the former has signed is still good', async () => {
@@ -141,7 +157,7 @@ test('keys that nobody signs with any more are removed', async () => {
 
 test('a database that is away is told as such, and is no fault of the token', async () => {
   const away = await testDatabase()
-  const tokens = await openRunTokens({ db: away.db, log })
+  const tokens = await openRunTokens({ db: away.db, log, databaseClock: Date })
   const token = await (await open()).mint(run)
   await away.close()
   await assert.rejects(tokens.verify(token), (error: Error & { code?: string }) => error.code !== REFUSED.code)

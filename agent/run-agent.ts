@@ -10,7 +10,7 @@ import { openLogFile } from './log-file.ts'
 import { PACES, type Paces } from './paces.ts'
 import { readSettingsFile } from './settings-file.ts'
 import { startAgent } from './start.ts'
-import type { Agent } from './start.ts'
+import { createUrgency, type Urgency } from './stop.ts'
 import { trustCaFile } from './trust.ts'
 import { VERSION } from './version.ts'
 
@@ -47,11 +47,10 @@ export async function runAgent(
     if (flags.token !== undefined) process.title = 'windlass agent start'
     log = createLog({ part: 'agent', agent: config.name }, config.logLevel, outOf(config))
     trustCaFile(config.caFile)
-    const early = new AbortController()
-    const signals = watchSignals(log, () => early.abort())
+    const urgency = createUrgency()
+    const unwatch = watchSignals(log, urgency)
     try {
-      const agent = await startAgent(config, { log, signal: early.signal })
-      signals.pass(agent)
+      const agent = await startAgent(config, { log, urgency })
       void agent.connected.then(() => tellStarter(agent.runner))
       log('agent.started', {
         runner: agent.runner,
@@ -63,7 +62,7 @@ export async function runAgent(
       })
       return await agent.done
     } finally {
-      signals.stop()
+      unwatch()
     }
   } catch (error) {
     if (!(error instanceof AgentRefusal)) {
@@ -118,21 +117,16 @@ function fromFlags(flags: AgentFlags): Record<string, string> {
 const ORPHAN_MS = 10_000
 
 /** The first SIGTERM or SIGINT stops it with patience, the second one asks its programs to stop, the third one kills them. */
-function watchSignals(log: Log, early: () => void) {
-  let agent: Agent | undefined
+function watchSignals(log: Log, urgency: Pick<Urgency, 'raise'>): () => void {
   let count = 0
   const stop = (why: string, order?: { withinMs: number }) => {
     count += 1
     log('agent.asked-to-stop', { why, times: count })
-    if (agent) agent.stop(order)
-    else early()
+    urgency.raise(order)
   }
   const onSignal = (why: string) => stop(why)
   const onDisconnect = () => stop('the process that started it is gone', { withinMs: ORPHAN_MS })
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
   if (process.channel) process.on('disconnect', onDisconnect)
-  return {
-    pass: (started: Agent) => (agent = started),
-    stop: () => process.off('SIGTERM', onSignal).off('SIGINT', onSignal).off('disconnect', onDisconnect),
-  }
+  return () => process.off('SIGTERM', onSignal).off('SIGINT', onSignal).off('disconnect', onDisconnect)
 }

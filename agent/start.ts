@@ -42,14 +42,13 @@ export interface Agent {
   stop: Urgency['raise']
 }
 
-/** Starts everything and returns as soon as the agent is registered and its loops run; connecting may take longer. */
-export async function startAgent(config: AgentConfig, options: { log: Log; signal?: AbortSignal }): Promise<Agent> {
+/**
+ * Starts everything and returns as soon as the agent is registered and its loops run; connecting may take longer.
+ * `urgency`: it may be asked to stop before that.
+ */
+export async function startAgent(config: AgentConfig, options: { log: Log; urgency?: Urgency }): Promise<Agent> {
   assertPrivate(config)
-  const urgency = createUrgency()
-  const stop = () => urgency.raise()
-  options.signal?.addEventListener('abort', stop, { once: true })
-  if (options.signal?.aborted) stop()
-
+  const { urgency = createUrgency() } = options
   await makeStateFolder(config.home)
   const settled = { ...config, home: await realpath(config.home) }
   const lock = await lockOnFullDisk(settled.home, { log: options.log, signal: urgency.leave })

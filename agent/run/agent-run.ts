@@ -69,8 +69,7 @@ export class AgentRun {
     this.#program = program
     const leftMs = Math.ceil(this.endsInMs)
     if (this.fate && leftMs <= 0) program.kill(killReason(this.fate))
-    else if (this.cancelled && this.fate) program.cancel(within(this.cancelled, leftMs))
-    else if (this.cancelled) program.cancel(this.cancelled)
+    else if (this.cancelled) program.cancel(within(this.cancelled, leftMs))
     else {
       if (this.fate) program.cancel({ why: 'handover', reason: SHUTDOWN, graceMs: leftMs })
       this.#wakeEarly(program)

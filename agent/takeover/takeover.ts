@@ -69,6 +69,8 @@ class RecordedPrograms implements Takeover {
       if (this.#keep(agentRun, { now, mark, isFirst: last === undefined })) last = now
     }
     const timer = setInterval(look, WORTH_MS).unref()
+    // One that is asked to stop is kept no further; unless it hears of that, it goes on at the next agent all the same.
+    if (wasTaken) follow()
     if (wasTaken) look()
     void program.done.finally(() => {
       clearInterval(timer)

@@ -75,11 +75,12 @@ async function ended(child: ChildProcess): Promise<void> {
   await exited
 }
 
-/** An agent as a process of its own. */
+/** An agent as a process of its own, which has logged `said`, or has started. */
 export async function anAgentProcess(
   url: string,
   home: string,
   more: Record<string, string> = {},
+  said = 'agent.started',
 ): Promise<AgentProcess> {
   const env = { PATH: process.env.PATH, ...testRunVariables(), ...envOf(url, home, more) }
   const main = path.join(import.meta.dirname, 'quick-agent.ts')
@@ -97,7 +98,10 @@ export async function anAgentProcess(
     const [code] = (await exited) as [number | null]
     return code
   }
-  await until(`the start of an agent: ${output}`, () => output.includes('agent.started') || hasEnded(child))
+  await until(
+    `the start of an agent: ${output}`,
+    () => output.includes(said) || output.includes('agent.started') || hasEnded(child),
+  )
   return { child, output: () => output, kill }
 }
 

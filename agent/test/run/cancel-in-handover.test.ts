@@ -96,3 +96,12 @@ test('one that is found when that is over is killed, as is one whose agent is st
     assert.deepEqual([last(), kills], [undefined, ['shutdown']])
   }
 })
+
+test('the grace of a cancel counts from the cancel on, also where the program is found later', () => {
+  const { attach, cancel, last } = notHereYet(60_000)
+  cancel(60_000)
+  for (const began = performance.now(); performance.now() < began + 2;);
+  attach()
+  const { why, graceMs = Infinity } = last()!
+  assert.ok(why === 'cancelled' && graceMs >= 3_000 && graceMs < 60_000, `it has ${graceMs} ms`)
+})

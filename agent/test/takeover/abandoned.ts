@@ -55,7 +55,7 @@ export async function abandoned(
   const takeOver = async (more: Record<string, string> = {}) =>
     (next = await anAgent(fake.url, folder, { ...ofAgents, ...more }))
   /** An agent that can be killed as well. */
-  const takeOverApart = () => anAgentProcess(fake.url, folder, ofAgents)
+  const takeOverApart = (said?: string) => anAgentProcess(fake.url, folder, ofAgents, said)
   const connected = async () => next?.connected
   return { fake, folder, placement, pid, takeOver, takeOverApart, connected }
 }

@@ -28,6 +28,19 @@ test('it is told that its agent is stopped, and has not ended its run', async (t
   assert.deepEqual(linesOf(placement).slice(1), ['AgentStoppedError'])
 })
 
+test('signals that come while its agent is starting count each', async (t) => {
+  const offered = { graceMs: 600_000, env: { WINDLASS_AGENT_STOP_MS: '600000' } }
+  const { fake, placement, takeOverApart } = await abandoned(t, TELLS, offered)
+  // Logged on the way.
+  const agent = await takeOverApart('isolation.weak')
+  for (const times of [1, 2]) {
+    agent.child.kill('SIGTERM')
+    await until(`stop ${times}`, () => agent.output().includes(`"times":${times}`))
+  }
+  assert.deepEqual(await fake.ending(placement), { how: 'lost', reason: LOST_REASONS.shutdown })
+  assert.deepEqual(linesOf(placement).slice(1), ['AgentStoppedError'])
+})
+
 /** The next agent cannot go on with it, as the coordinator is away, and is stopped twice. */
 async function stoppedWhileAway(t: TestContext, graceMs: number) {
   const scene = await abandoned(t, TELLS, { graceMs }, ({ fake }) => fake.mute.add('hello'))

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { after, test } from 'node:test'
-import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
+import { until, untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { endAgentProcesses } from '../_kit/an-agent.ts'
 import { linesOf } from '../_kit/fake-coordinator.ts'
 import { NEEDS_ROOT, ofUsers } from '../isolation/requirements.ts'
@@ -63,4 +63,41 @@ test('one with a user of its own is kept from the first moment of the next reape
   await endAgentProcesses()
   await second
   await goesOn(scene)
+})
+
+/** Without a turn of its loop it hears of nothing. Some of what it says goes past JavaScript's streams. */
+const DEAF = `
+  const { step } = await import('windlass')
+  const { existsSync, writeSync } = process.getBuiltinModule('node:fs')
+  const pause = new Int32Array(new SharedArrayBuffer(4))
+  const computesUntil = (file) => { while (!existsSync(file)) Atomics.wait(pause, 0, 0, 10) }
+  console.log(String(process.pid))
+  computesUntil('raw')
+  console.log('says where it stands')
+  for (let n = 0; n < 50; n++) writeSync(1, 'raw ' + n + '\\n')
+  computesUntil('go')
+  await step('charge', () => 'paid')
+  console.log('went on')
+  return 1`
+
+test('one that has not heard of the stop of its second agent goes on at the third, which tells all', async (t) => {
+  const offered = { graceMs: 600_000, env: { WINDLASS_AGENT_STOP_MS: '600000' } }
+  const scene = await abandoned(t, DEAF, offered, ({ fake }) => fake.mute.add('hello'))
+  const { fake, pid, placement, takeOver, takeOverApart } = scene
+  const second = await takeOverApart()
+  for (const times of [1, 2]) {
+    second.child.kill('SIGTERM')
+    await until(`stop ${times}`, () => second.output().includes(`"times":${times}`))
+  }
+  fake.mute.delete('hello')
+  fake.cut()
+  writeFileSync(`/proc/${pid}/cwd/raw`, '')
+  await until('what it writes is told', () => linesOf(placement).includes('raw 49'))
+  await second.kill('SIGKILL')
+  await takeOver()
+  writeFileSync(`/proc/${pid}/cwd/go`, '')
+  assert.equal((await fake.ending(placement)).how, 'returned')
+  assert.equal(placement.entries.filter(([kind]) => kind === 'j').length, 1, 'the step is told of')
+  const raw = Array.from({ length: 50 }, (_, n) => `raw ${n}`)
+  assert.deepEqual(linesOf(placement).slice(1).toSorted(), ['says where it stands', ...raw, 'went on'].toSorted())
 })

@@ -2,7 +2,7 @@ import type { LedBy } from '@windlass/shared/model/ending.ts'
 import type { Completion, JournalRecord, Mismatch } from '@windlass/shared/wire/journal.ts'
 import type { WaitCall } from '../waits.ts'
 import { whenAnswered } from './answers.ts'
-import type { Call } from './call.ts'
+import type { Call, Scope } from './call.ts'
 import { Entries } from './entries.ts'
 import { createGivenFailures } from './given-failures.ts'
 import { createHandover } from './handover.ts'
@@ -11,9 +11,11 @@ import { argumentsOf, cleanName, createCounter, NO_ARGUMENTS, type Arguments } f
 import { Inbox } from './inbox.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 import { counts, createLeftBehind } from './left-behind.ts'
+import type { Pending } from './pending.ts'
 import type { Engine, EngineOptions, Port } from './port.ts'
 import { Replay, undelivered } from './replay.ts'
 import { createScopes } from './scopes.ts'
+import type { Outcome } from './step.ts'
 import { isAtRest, isOpen, isOver, isReplay, transition, type Action, type Event, type State } from './states.ts'
 
 export function createEngine(options: EngineOptions, port: Port): Engine {
@@ -85,7 +87,7 @@ class JournalEngine implements Engine {
       adopted: (record) => this.#adopted(record),
       threw: (step, error) => this.#failures.threw(step, error),
       gave: (error, call) => this.#failures.add(error, call),
-      hasFailed: (step, result) => this.#hasFailed(step, result),
+      isWithheld: (step, scope, outcome) => this.#isWithheld(step, scope, outcome),
       isOver: () => isOver(this.#state),
     })
     this.#replay = new Replay(replayed, {
@@ -138,9 +140,9 @@ class JournalEngine implements Engine {
   }
 
   /** True: neither the journal nor the program hears of it. */
-  #hasFailed(step: Call, result: string): boolean {
-    if (this.#handover.hasFailed(this.#entries.pending.get(step.n), result)) return true
-    return isReplay(this.#state) && this.#replay.hasFailed(step, result)
+  #isWithheld(step: Pending, scope: Scope, outcome: Outcome): boolean {
+    if (this.#handover.withholds(step, scope, outcome)) return true
+    return outcome.state === 'failed' && isReplay(this.#state) && this.#replay.hasFailed(step.call, outcome.result)
   }
 
   // Results come in.
@@ -273,7 +275,7 @@ class JournalEngine implements Engine {
 
   isExecuting(): boolean {
     for (const { call, outcome } of this.#entries.pending.values())
-      if (call.kind === 'step' && outcome?.state !== 'failed') return true
+      if (call.kind === 'step' && outcome?.state !== 'failed' && !this.#handover.hasWithheld(call)) return true
     return false
   }
 

@@ -8,7 +8,7 @@ import type { Outbox } from './outbox.ts'
 import { isAnyPending, outcomeOf, waitedFor, type Pending } from './pending.ts'
 import type { EngineOptions, Port } from './port.ts'
 import type { Scopes } from './scopes.ts'
-import { executeStep } from './step.ts'
+import { executeStep, type Outcome } from './step.ts'
 
 // Shorter ones are not worth a word to anybody.
 const SHORT_MS = 1_000
@@ -21,8 +21,8 @@ interface EntriesNeeds {
   complete(completion: Completion): void
   /** A call has taken over the entry of an earlier attempt, with whatever came of it. */
   adopted(record: JournalRecord): void
-  /** A step has failed. True: the journal is not to have it, and the program gets nothing more. */
-  hasFailed(step: Call, result: string): boolean
+  /** A step has come to this. True: the journal is not to have it, and the program gets nothing more. */
+  isWithheld(step: Pending, scope: Scope, outcome: Outcome): boolean
   /** The function of a step has thrown that. */
   threw(step: Call, error: unknown): void
   /** The program was given this error. */
@@ -203,7 +203,7 @@ export class Entries {
     if (this.#needs.isOver()) return
     const found = this.#pending.get(call.n)
     if (!found) return void settle(call, outcome)
-    if (outcome.state === 'failed' && this.#needs.hasFailed(call, outcome.result)) return
+    if (this.#needs.isWithheld(found, scope, outcome)) return
     found.outcome = outcome
     // One that has failed is tried again, or somebody has dealt with it.
     if (outcome.state === 'done') this.#needs.leftBehind.returned(scope, ({ n }) => this.#hasOutcome(n))

@@ -49,7 +49,7 @@ export interface Engine extends Waits {
   answered(): Promise<void>
   /**
    * The run goes on elsewhere, and what comes to its end here counts. A step that fails is withheld, and so is a call
-   * of a program that `mayKnow` of it: the next attempt does them.
+   * of a program that `mayKnow` of it, or goes on without such a failure: the next attempt does them.
    */
   handOver(mayKnow: () => boolean): void
   /** The program has not heard of a step that failed. With that it might have come to something else. */

@@ -1,7 +1,8 @@
 // What a program does not hear of while its agent is being stopped, or does because of it, ends nothing.
-import test from 'node:test'
-import { aHost, aRecord, opened, ops } from './host-process.ts'
-import { HANDOVER, keep, leaves, UNTIL_ABORT, wake } from './stop-of-the-agent.ts'
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { aHost, aRecord, opened, ops, type Host } from './host-process.ts'
+import { closed, HANDOVER, keep, leaves, UNTIL_ABORT, wake } from './stop-of-the-agent.ts'
 
 /** Its last process had something before that, and does not do it. */
 const UNLESS_BEFORE = `const works = process.env.BEFORE ? () => 0 : ${UNTIL_ABORT}`
@@ -32,8 +33,7 @@ const FAILS_AMID_WAIT = `
     log('is refused')
     throw new Error('refused')
   })
-  const won = await Promise.race([charged, sleep('2h')])
-  await step('release', () => 1)
+  await Promise.race([charged, sleep('2h')])
   clearInterval(busy)
   return 'timed out'`
 
@@ -45,6 +45,94 @@ test('a run has not ended that returns without a failure: the next attempt execu
   host.send(wake(inside.entry.n))
   await host.next('log')
   host.send(wake(outside.entry.n))
-  await keep(host, 'release')
   await leaves(host)
+})
+
+/** Another attempt is paid. This one is refused, and lets a race be over after that. */
+const CHARGE = `
+  const { promise: late, resolve: over } = Promise.withResolvers()
+  const charge = () => step('charge', async () => {
+    await sleep('1h')
+    if (context.attempt > 1) return 'paid'
+    setTimeout(over, 20, 'timed out')
+    throw new Error('refused')
+  })`
+
+/** Stopped amid the sleep inside of that step. */
+async function refused(t: TestContext, body: string) {
+  const host = await aHost(t, `${CHARGE}\n${body}`)
+  host.start()
+  for (;;) {
+    const { ask, entry } = await opened(host)
+    if (ask.for !== 'sleep') continue
+    host.send(HANDOVER)
+    host.send(wake(entry.n))
+    return host
+  }
+}
+
+/** By what the one before has told. */
+async function nextAttempt(t: TestContext, body: string, before: Host): Promise<Host> {
+  const slept = { state: 'done', result: 'null', completed: 1 } as const
+  const journal = ops(before).flatMap((op) =>
+    op.op === 'open' ? [aRecord(op.entry, op.ask.for === 'sleep' ? slept : {})] : [],
+  )
+  const host = await aHost(t, `${CHARGE}\n${body}`)
+  host.start({ journal, attempt: 2, entries: journal.length })
+  return host
+}
+
+const goesOn = (race: string) => `
+  const won = await Promise.race([${race}, late])
+  if (won !== 'paid') await step('release', () => log('releases'))
+  return won`
+
+for (const [what, body, steps] of [
+  ['a program', goesOn('charge()'), ['charge']],
+  ['a step', `return await step('order', async () => {${goesOn('charge()')}})`, ['charge', 'order']],
+  ['a step that returns', `return await step('order', () => Promise.race([charge(), late]))`, ['charge', 'order']],
+  [
+    'a step around another',
+    `return await step('order', () => Promise.race([step('bill', charge), late]))`,
+    ['charge', 'bill', 'order'],
+  ],
+] as const)
+  test(`${what} that was not told of a failure comes to nothing: the next attempt does it anew`, async (t) => {
+    const host = await refused(t, body)
+    await leaves(host)
+    assert.deepEqual(closed(host), [])
+    assert.ok(!host.seen.some(({ name }) => name === 'log'))
+    const next = await nextAttempt(t, body, host)
+    for (const name of steps) await keep(next, name)
+    assert.equal(await next.next('returned'), '"paid"')
+  })
+
+test('a step beside one that has failed comes to its end, and so does what it calls', async (t) => {
+  const pack = `step('pack', async () => { await late; await step('wrap', () => 1) })`
+  const host = await refused(t, `await Promise.all([${pack}, charge()])`)
+  await keep(host, 'wrap')
+  await keep(host, 'pack')
+  await leaves(host)
+  assert.deepEqual(closed(host), ['step wrap done', 'step pack done'])
+})
+
+test('where it is cancelled after that, it is given what was withheld, and goes on', async (t) => {
+  const host = await refused(
+    t,
+    `const busy = setInterval(() => {}, 1000)
+     void late.then(() => step('beside', () => log('beside')))
+     const won = await step('order', async () => {
+       const first = await Promise.race([charge(), late])
+       log(first)
+       return first
+     })
+     clearInterval(busy)
+     return won`,
+  )
+  const next = async () => JSON.parse(await host.next('log')).text as string
+  assert.equal(await next(), 'timed out')
+  host.send({ t: 'cancel', why: 'cancelled', reason: '', graceMs: 600_000 })
+  assert.equal(await next(), 'beside')
+  assert.equal(await host.next('returned'), '"timed out"')
+  assert.deepEqual(closed(host), [])
 })

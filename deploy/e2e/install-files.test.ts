@@ -166,14 +166,6 @@ test('on one machine the agent stops before its coordinator, and that before its
   assert.match(textOf(COORDINATOR), /^After=.*\bpostgresql\.service\b/m)
 })
 
-test('the settings of the coordinator are made for root alone, and read by systemd', () => {
-  assert.match(textOf(COORDINATOR), /^EnvironmentFile=@CONFIG@$/m)
-  const commands = textOf('docs/operate.md').split('\n')
-  const making = commands.findIndex((line) => /install .*-m 600 .*\/etc\/windlass\/coordinator\.env$/.test(line))
-  const starting = commands.findIndex((line) => line.includes('systemctl enable --now windlass-coordinator'))
-  assert.ok(making !== -1 && making < starting)
-})
-
 test('whoever installs an agent for himself is told how it gets its time at a reboot', () => {
   const wanted = /systemctl edit\s+user@\$\(id -u\)[^]*TimeoutStopSec=16min/
   for (const path of ['docs/fleet.md', 'install/install.sh']) assert.match(textOf(path), wanted)

@@ -1,7 +1,7 @@
 // What is handed out to be used elsewhere, held against the tools that will read it there. Each is skipped where its tool is missing.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -119,14 +119,21 @@ test('a killed agent can start again beside its programs, in a group of its own'
   }
 })
 
+/** By the agent, and by a program that has made groups of its own. */
+const HANDED_ON = { unit: 'cpu memory pids\n', runs: 'memory\n', program: 'memory\n', own: 'pids\n', idle: '\n' }
+
 /** What the script writes in the group of a service that has ended, under a systemd of this version. */
 async function released(t: TestContext, systemd: string): Promise<Record<string, string>> {
   const root = mkdtempSync(join(folder, 'released-'))
   t.after(() => rmSync(root, { recursive: true }))
   const unit = join(root, 'system.slice/windlass-agent.service')
-  const files = { unit: unit, runs: join(unit, 'windlass-runs-0'), program: join(unit, 'windlass-runs-0/one') }
-  mkdirSync(files.program, { recursive: true })
-  const handedOn = Object.entries({ unit: 'cpu memory pids\n', runs: 'memory\n', program: '\n' } as const)
+  const runs = join(unit, 'windlass-runs-0')
+  const files = { unit, runs, program: join(runs, 'one'), own: join(runs, 'one/.box'), idle: join(runs, 'idle') }
+  for (const each of Object.values(files)) mkdirSync(each, { recursive: true })
+  // Nobody can write there, nor into the groups of a program that works against us.
+  mkdirSync(join(runs, 'first'))
+  symlinkSync('/proc/version', join(runs, 'first/cgroup.subtree_control'))
+  const handedOn = Object.entries(HANDED_ON)
   for (const [name, text] of handedOn)
     writeFileSync(join(files[name as keyof typeof files], 'cgroup.subtree_control'), text)
   writeFileSync(join(root, 'own'), '1:name=systemd:/elsewhere\n0::/system.slice/windlass-agent.service/.control\n')
@@ -142,8 +149,9 @@ async function released(t: TestContext, systemd: string): Promise<Record<string,
 
 test('before systemd 254 the group of a killed agent is made free for the next one, and no other', async (t) => {
   // The last of what was written to each file, which is no cgroup's here.
-  assert.deepEqual(await released(t, '252'), { unit: '-pids', runs: '-memory', program: '\n' })
-  assert.deepEqual(await released(t, '254'), { unit: 'cpu memory pids\n', runs: 'memory\n', program: '\n' })
+  const free = { unit: '-pids', runs: '-memory', program: '-memory', own: '-pids', idle: '\n' }
+  assert.deepEqual(await released(t, '252'), free)
+  assert.deepEqual(await released(t, '254'), HANDED_ON)
 })
 
 const COORDINATOR = 'systemd/windlass-coordinator.service'

@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { EXIT, FINAL_CODES } from '@windlass/agent/exit-codes.ts'
 import { LOCKS } from '@windlass/agent/isolation/uid-lock.ts'
 import { Settings as AgentSettings } from '@windlass/agent/settings.ts'
+import { installScript } from '@windlass/coordinator/downloads/install-script.ts'
 import { Settings as CoordinatorSettings } from '@windlass/coordinator/settings.ts'
 import { parse, parseAllDocuments } from 'yaml'
 import { PROJECT } from '../tools/source-files.ts'
@@ -18,6 +19,7 @@ const run = promisify(execFile)
 const DEADLINE_MS = 30_000
 const RELEASE = 'install/release-cgroup.sh'
 const SCRIPTS = ['install/install.sh', 'install/uninstall.sh', RELEASE, 'install/windlass'].map(inDeploy)
+const PART = inDeploy('install/undo.sh')
 const UNITS = { system: 'windlass-agent.service', user: 'windlass-agent.user.service' } as const
 /** Of 10; what systemd counts against a service. It is measured without the reasons that stand in the unit. */
 const MOST_EXPOSED = 5.1
@@ -39,17 +41,17 @@ function without(tool: string): string | false {
 }
 
 test('shellcheck finds nothing in the scripts', { skip: without('shellcheck') }, async () => {
-  await run('shellcheck', ['--shell=sh', ...SCRIPTS], { timeout: DEADLINE_MS })
+  await run('shellcheck', ['-ax', '-P', 'SCRIPTDIR', '--shell=sh', ...SCRIPTS], { timeout: DEADLINE_MS })
 })
 
 for (const [shell, ...args] of [['dash'], ['busybox', 'sh']] as const) {
   test(`${shell} can read the scripts`, { skip: without(shell) }, async () => {
-    for (const script of SCRIPTS) await run(shell, [...args, '-n', script], { timeout: DEADLINE_MS })
+    for (const script of [...SCRIPTS, PART]) await run(shell, [...args, '-n', script], { timeout: DEADLINE_MS })
   })
 }
 
-test('the script does nothing before its last line has come', () => {
-  const lines = textOf('install/install.sh').trimEnd().split('\n')
+test('the script does nothing before its last line has come', async () => {
+  const lines = (await installScript('https://one.example', '1.0.0')).trimEnd().split('\n')
   assert.equal(lines.pop(), 'main "$@"')
   const top = lines.filter((line) => /^[^\s#}]/.test(line) && !/^\w+\(\) [{(]|^USAGE$|^SUMMARY$|^[A-Z_]+=/.test(line))
   // Texts of more than one line begin anywhere; a command would be one of these.
@@ -133,8 +135,7 @@ async function released(t: TestContext, systemd: string): Promise<Record<string,
   // Nobody can write there, nor into the groups of a program that works against us.
   mkdirSync(join(runs, 'first'))
   symlinkSync('/proc/version', join(runs, 'first/cgroup.subtree_control'))
-  const handedOn = Object.entries(HANDED_ON)
-  for (const [name, text] of handedOn)
+  for (const [name, text] of Object.entries(HANDED_ON))
     writeFileSync(join(files[name as keyof typeof files], 'cgroup.subtree_control'), text)
   writeFileSync(join(root, 'own'), '1:name=systemd:/elsewhere\n0::/system.slice/windlass-agent.service/.control\n')
   writeFileSync(join(root, 'systemctl'), `#!/bin/sh\necho 'systemd ${systemd} (${systemd}.1-1~deb)'\necho +PAM\n`, {

@@ -6,20 +6,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
-import { PROJECT } from '../tools/source-files.ts'
+import { installScript } from '@windlass/coordinator/downloads/install-script.ts'
 
 const run = promisify(execFile)
 const DEADLINE_MS = 30_000
 /** Beyond what any kernel gives. */
 const NOBODYS = 99_999_999
-const SCRIPT = join(PROJECT, 'deploy/install/install.sh')
 
 const folder = mkdtempSync(join(tmpdir(), 'windlass-install-script-'))
 after(() => rmSync(folder, { recursive: true }))
 
 /** Commands among the functions of install.sh, which itself does nothing. */
 async function inScript(commands: string): Promise<string> {
-  const functions = readFileSync(SCRIPT, 'utf8').replace(/main "\$@"\n$/, '')
+  const functions = (await installScript('https://one.example', '1.0.0')).replace(/main "\$@"\n$/, '')
   return (await run('sh', ['-c', `${functions}\n${commands}`], { timeout: DEADLINE_MS })).stdout
 }
 

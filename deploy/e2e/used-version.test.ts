@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { PROJECT } from '../tools/source-files.ts'
+import { installScript } from '@windlass/coordinator/downloads/install-script.ts'
 
 const NEEDS_PROC = existsSync('/proc/self/exe') ? false : 'it needs /proc'
-const SCRIPT = join(PROJECT, 'deploy/install/install.sh')
 
 test('a version stays as long as programs are executed by its Node', { skip: NEEDS_PROC }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'windlass-used-version-'))
@@ -20,7 +19,7 @@ test('a version stays as long as programs are executed by its Node', { skip: NEE
     copyFileSync('/bin/sleep', join(bin, 'sleep'))
   }
   // The script itself does nothing without its last line.
-  const functions = readFileSync(SCRIPT, 'utf8').replace(/main "\$@"\n$/, '')
+  const functions = (await installScript('https://one.example', '1.0.0')).replace(/main "\$@"\n$/, '')
   const tidied = () => {
     execFileSync('sh', ['-c', `${functions}\nDIR='${dir}' TARGET='${dir}/versions/1.0' MANAGED=yes; tidy`])
     return readdirSync(join(dir, 'versions')).toSorted()

@@ -254,7 +254,7 @@ settings() {
     NEW_CONFIG=yes
     (umask 077 && say "# Settings of the Windlass agent, as environment variables are written; read when it starts." >"$CONFIG")
   fi
-  cat "$CONFIG" >"$WORK/settings"
+  keep_copy "$CONFIG" settings
   # What is there already is the owner's, apart from what he names now.
   if [ "$ACTION" = upgrade ]; then keep_value WINDLASS_URL "$BASE"; else set_value WINDLASS_URL "$BASE"; fi
   keep_value WINDLASS_AGENT_HOME "$STATE"

@@ -12,6 +12,12 @@ folder() {
 $MADE"
 }
 
+# For the way back. What is there under this name is whole, also where no room was left.
+keep_copy() {
+  cat "$1" >"$WORK/$2.new" || fail "There is no room in $WORK for a copy of $1, which stays as it is."
+  mv "$WORK/$2.new" "$WORK/$2"
+}
+
 finish() {
   code=$?
   trap - EXIT INT TERM HUP

@@ -38,7 +38,7 @@ test('a call that fails undoes what a killed one before it had made', async () =
   // This one is killed here: its trap is never called.
   await inScript(
     `${settings}; RUN_AS=wl-made NEW_USER=yes
-    folder "$DIR"; folder "$(dirname "$CONFIG")"; record; record`,
+    folder "$DIR"; folder "$(dirname "$CONFIG")"; record ''; record ''`,
   )
   const recorded = readFileSync(join(top, 'opt/installed'), 'utf8').split('\n')
   assert.deepEqual(

@@ -319,9 +319,6 @@ register() {
       fail 'The agent was not registered; the reason stands above. After no answer call this again as it is.'
     TOKEN=''
   fi
-  [ -n "$RUN_AS" ] || return 0
-  chown -R "$RUN_AS": "$STATE"
-  chown "root:$(id -g "$RUN_AS")" "$CONFIG" && chmod 640 "$CONFIG" # Root goes by it too: no program is to change it.
 }
 
 # --- its service -------------------------------------------------------------------------------------------------------
@@ -404,18 +401,20 @@ install() {
   WORK=$(umask 077 && mktemp -d)
   say "Fetching the agent $VERSION from $BASE …"
   if [ -n "$IS_INSTALLED" ]; then OLD=$(readlink -f "$DIR/current"); else UNDO=yes; fi
+  if [ -n "$OLD" ] && [ -f "$RECORD" ]; then keep_copy "$RECORD" record; fi
   folder "$DIR"
   obtain
   settings
   state
-  record # One that is killed is called again, or undone.
+  record "$(recorded run_as)" # One that is killed is called again, or undone.
   register
   # From here on there is an agent; what goes wrong can be mended by calling this again.
-  UNDO=''
+  UNDO='' POINTED=yes
+  [ -z "$RUN_AS" ] || hand_over
   point "$TARGET"
   command_link
   [ -z "$MANAGED" ] || folder "$(dirname "$UNIT")"
-  record
+  record "$RUN_AS"
   [ -z "$MANAGED" ] || service
   DONE=yes
   tidy

@@ -9,6 +9,7 @@ import { PROJECT } from '../../tools/source-files.ts'
 const VERSION = '1.0.0'
 /** Folders that install.sh names, and which are ours here. */
 const NAMED = /(\/etc\/\$NAME|\/etc\/systemd|\/opt\/\$NAME|\/var\/lib\/\$NAME|\/usr\/local\/bin|\/run\/systemd)/g
+const OURS = 'platform() { echo linux-x64; }; free_uids() { echo 700000-700999; }'
 const AGENT = `#!/bin/sh
 home=$(sed -n 's/^WINDLASS_AGENT_HOME="\\(.*\\)"/\\1/p' "$WINDLASS_AGENT_CONFIG")
 [ "$(cat)" = good ] || exit 1
@@ -78,7 +79,7 @@ export class ScriptMachine {
   async installs(options: string, before = ''): Promise<{ code: number | null; said: string }> {
     const script = (await installScript('http://localhost:1', VERSION))
       .replaceAll(NAMED, `${this.root}$1`)
-      .replace('main "$@"', `platform() { echo linux-x64; }\nfree_uids() { echo 700000-700999; }\n${before}\nmain "$@"`)
+      .replace('main "$@"', () => `${OURS}\n${before}\nmain "$@"`)
     const env = { PATH: `${join(this.root, 'bin')}:${process.env['PATH']}`, TMPDIR: join(this.root, 'tmp') }
     const child = spawn('sh', ['-s', '--', ...options.split(' ')], { env, stdio: ['pipe', 'pipe', 'pipe'] })
     let said = ''

@@ -375,23 +375,6 @@ command_link() {
   case ":$PATH:" in *":$(dirname "$LINK"):"*) COMMAND=windlass ;; *) COMMAND=$LINK ;; esac
 }
 
-# Only an agent that was started by hand, and programs that were taken back, may start something from an older version.
-tidy() {
-  if [ -z "$MANAGED" ] && runs_by_hand; then
-    say 'The agent that runs here goes on with its old version until it is started again.'
-    return 0
-  fi
-  for each in "$DIR"/versions/* "$DIR"/versions/.unpacking-*; do # What a call has begun that was killed.
-    [ "$each" = "$TARGET" ] || kill -0 "${each##*/.unpacking-}" 2>/dev/null ||
-      readlink /proc/[0-9]*/exe 2>/dev/null | grep -qF "$each/" || rm -rf "$each"
-  done
-}
-
-runs_by_hand() {
-  pid=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$STATE/agent.lock" 2>/dev/null || :)
-  [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null
-}
-
 # --- all of it ---------------------------------------------------------------------------------------------------------
 
 install() {

@@ -1,4 +1,5 @@
-# Part of install.sh: what was made, so that a call that fails can undo it, and a killed one is undone by the next.
+# Part of install.sh: what was made, so that a call that fails can undo it, and a killed one is undone by the next; and
+# what goes when a call has done its work.
 
 MADE='' FORMER='' UNDO='' WORK='' UNPACKED='' TARGET='' OLD='' POINTED='' DONE=''
 NEW_CONFIG='' NEW_STATE='' NEW_USER=''
@@ -25,6 +26,13 @@ finish() {
   [ -n "$DONE" ] || undo
   [ -z "$WORK" ] || rm -rf "$WORK"
   exit "$code"
+}
+
+# What calls have begun to unpack that were killed.
+abandoned() {
+  for each in "$DIR"/versions/.unpacking-*; do
+    kill -0 "${each##*/.unpacking-}" 2>/dev/null || rm -rf "$each"
+  done
 }
 
 undo() {
@@ -90,4 +98,31 @@ record() {
     printf '%s%s\n' "$MADE" "$before" | sed -n 's/^./made=&/p' | awk '!seen[$0]++'
   } >"$RECORD.new"
   mv "$RECORD.new" "$RECORD"
+}
+
+# Only an agent that was started by hand, and programs that were taken back, may start something from an older version.
+tidy() {
+  if [ -z "$MANAGED" ] && runs_by_hand; then
+    say 'The agent that runs here goes on with its old version until it is started again.'
+    return 0
+  fi
+  abandoned
+  used=$(executed)
+  for each in "$DIR"/versions/*; do
+    case $used in *"-> $each/"* | *"-> $(readlink -f "$each")/"*) continue ;; esac
+    # Of the npm package nobody can tell, whose Node is that of the machine: the last one stays until the next upgrade.
+    [ "$each" = "$TARGET" ] || { [ -L "$each/bin/node" ] && is_old "$each"; } || rm -rf "$each"
+  done
+}
+
+is_old() { [ -n "$OLD" ] && [ "$(readlink -f "$1")" = "$OLD" ]; }
+
+# What processes are executed from. A command takes 80,000 names at most, and `readlink` of busybox a single one.
+executed() {
+  for digit in 1 2 3 4 5 6 7 8 9; do ls -l /proc/$digit*/exe 2>/dev/null || :; done | grep -F /versions/ || :
+}
+
+runs_by_hand() {
+  pid=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$STATE/agent.lock" 2>/dev/null || :)
+  [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null
 }

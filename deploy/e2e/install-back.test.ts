@@ -1,7 +1,7 @@
 // What install.sh leaves when it fails: what was there before.
 import assert from 'node:assert/strict'
-import { rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { noScriptMachine, ScriptMachine } from './_kit/script-machine.ts'
 
@@ -98,4 +98,53 @@ test('a failed way back to a version that programs still use leaves that version
   assert.deepEqual(host.lines('starts').slice(-2), ['first as root', 'second as root'])
   assert.equal(host.versions().length, 2)
   assert.ok(host.versions().includes(first!))
+})
+
+/** Moments at which a first call is killed: while it unpacks, and when it has made settings, state, or the user. */
+const MOMENTS = {
+  unpacks: 'tar() { mkdir "$UNPACKED/inside"; kill -KILL $$; }',
+  settings: 'keep_copy() { kill -KILL $$; }',
+  state: 'mkdir() { command mkdir "$@"; [ "${3-}" != "$STATE" ] || kill -KILL $$; }',
+  user: 'useradd() { command useradd "$@"; kill -KILL $$; }',
+  registers: 'register() { kill -KILL $$; }',
+}
+
+function aBareHost(t: TestContext): ScriptMachine {
+  const host = new ScriptMachine()
+  t.after(() => host.remove())
+  host.serves('first')
+  return host
+}
+
+for (const [moment, killed] of Object.entries(MOMENTS)) {
+  test(`a failed call leaves nothing of one that was killed before it (${moment})`, { skip }, async (t) => {
+    const host = aBareHost(t)
+    const untouched = host.files()
+    assert.equal((await host.installs('--token good --user wlsvc', killed)).code, null)
+    assert.notDeepEqual(host.files(), untouched)
+    const { code, said } = await host.installs('--token bad --user wlsvc')
+    assert.equal(code, 1, said)
+    assert.deepEqual(host.files(), untouched)
+    assert.deepEqual(host.lines('users'), ['nobody'])
+  })
+}
+
+test('nor does one that fails undo what was there before both', { skip }, async (t) => {
+  const host = aBareHost(t)
+  mkdirSync(host.state)
+  mkdirSync(dirname(host.config))
+  for (const file of [host.config, join(host.state, 'spool')]) writeFileSync(file, '')
+  const untouched = host.files()
+  assert.equal((await host.installs('--token good', MOMENTS.registers)).code, null)
+  assert.equal((await host.installs('--token bad')).code, 1)
+  assert.deepEqual(host.files(), untouched)
+})
+
+test('what a killed call has made is known to the removal of the agent', { skip }, async (t) => {
+  const host = aBareHost(t)
+  assert.equal((await host.installs('--token good --user wlsvc', MOMENTS.user)).code, null)
+  assert.equal((await host.installs('--token good --user wlsvc')).code, 0)
+  assert.equal(host.recorded('created_user'), 'wlsvc')
+  const made = host.lines('opt/windlass-agent/installed').filter((line) => line.startsWith('made='))
+  for (const folder of [host.dir, dirname(host.config)]) assert.ok(made.includes(`made=${folder}`), folder)
 })

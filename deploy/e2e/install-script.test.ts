@@ -43,7 +43,7 @@ test('a call that fails undoes what a killed one before it had made', async () =
   const recorded = readFileSync(join(top, 'opt/installed'), 'utf8').split('\n')
   assert.deepEqual(
     recorded.filter((line) => /^(made|created_user)=/.test(line)),
-    ['created_user=wl-made', `made=${top}/etc`, `made=${top}/opt`],
+    ['created_user=wl-made', `made=${top}/opt/versions`, `made=${top}/etc`, `made=${top}/opt`],
   )
   await inScript(`${settings}; UNDO=yes TARGET="$DIR/versions/1.0"; folder "$DIR/versions"; undo`)
   assert.deepEqual(readdirSync(top), ['userdel'])

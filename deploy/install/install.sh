@@ -238,20 +238,13 @@ or newer, then \`npm install -g $BASE/downloads/$NAME-$VERSION.tgz\`."
   mv "$inside" "$TARGET"
 }
 
-point() {
-  ln -s "$1" "$DIR/current.$$"
-  # Onto the link, not into the folder that it points to; not every `mv` can do that at once.
-  mv -fT "$DIR/current.$$" "$DIR/current" 2>/dev/null || {
-    rm -f "$DIR/current" && mv "$DIR/current.$$" "$DIR/current"
-  }
-}
-
 # --- its settings ------------------------------------------------------------------------------------------------------
 
 settings() {
   folder "$(dirname "$CONFIG")"
   if [ ! -f "$CONFIG" ]; then
     NEW_CONFIG=yes
+    note
     (umask 077 && say "# Settings of the Windlass agent, as environment variables are written; read when it starts." >"$CONFIG")
   fi
   keep_copy "$CONFIG" settings
@@ -301,14 +294,16 @@ free_uids() {
 state() {
   if [ ! -d "$STATE" ]; then
     NEW_STATE=yes
+    note
     folder "$(dirname "$STATE")"
     mkdir -m 700 "$STATE"
   fi
   [ -n "$RUN_AS" ] || return 0
   if ! id "$RUN_AS" >/dev/null 2>&1; then
     has useradd || fail "There is no user $RUN_AS, and no \`useradd\` to make one."
-    useradd --system --no-create-home --home-dir "$STATE" --shell /usr/sbin/nologin "$RUN_AS"
     NEW_USER=yes
+    note
+    useradd --system --no-create-home --home-dir "$STATE" --shell /usr/sbin/nologin "$RUN_AS"
   fi
 }
 
@@ -386,10 +381,10 @@ install() {
   if [ -n "$IS_INSTALLED" ]; then OLD=$(readlink -f "$DIR/current"); else UNDO=yes; fi
   if [ -n "$OLD" ] && [ -f "$RECORD" ]; then keep_copy "$RECORD" record; fi
   folder "$DIR"
+  note
   obtain
   settings
   state
-  record "$(recorded run_as)" # One that is killed is called again, or undone.
   register
   # From here on there is an agent; what goes wrong can be mended by calling this again.
   UNDO='' POINTED=yes

@@ -13,6 +13,12 @@ folder() {
 $MADE"
 }
 
+# Those of a folder and the ones above it that are missing, the innermost first.
+missing() { [ -d "$1" ] || { printf '%s\n' "$1" && missing "$(dirname "$1")"; }; }
+
+# Before something is made: a call that is killed then is undone by the next one.
+note() { record "$(recorded run_as)"; }
+
 # For the way back. What is there under this name is whole, also where no room was left.
 keep_copy() {
   cat "$1" >"$WORK/$2.new" || fail "There is no room in $WORK for a copy of $1, which stays as it is."
@@ -40,9 +46,11 @@ undo() {
     back
   elif [ -n "$UNDO" ]; then
     rm -rf "$TARGET"
-    [ -z "$NEW_CONFIG" ] || rm -f "$CONFIG"
+    abandoned
+    [ -z "$NEW_CONFIG$(recorded new_config)" ] || rm -f "$CONFIG"
     # The answer to a registration may have been lost: the token serves once, and with this key once more.
-    [ -z "$NEW_STATE" ] || [ -s "$STATE/first-key.json" ] || rm -rf "$STATE"
+    [ -z "$NEW_STATE$(recorded new_state)" ] || [ -s "$STATE/first-key.json" ] || [ -s "$STATE/identity.json" ] ||
+      rm -rf "$STATE"
     for user in ${NEW_USER:+"$RUN_AS"} $(recorded created_user); do userdel "$user" >/dev/null 2>&1 || :; done
     FORMER=$(recorded made)
     rm -f "$RECORD"
@@ -64,6 +72,14 @@ back() {
   [ -z "$NEW_USER" ] || userdel "$wanted" >/dev/null 2>&1 || :
   # One that was there before may have programs.
   [ -z "$UNPACKED" ] || rm -rf "$TARGET"
+}
+
+point() {
+  ln -s "$1" "$DIR/current.$$"
+  # Onto the link, not into the folder that it points to; not every `mv` can do that at once.
+  mv -fT "$DIR/current.$$" "$DIR/current" 2>/dev/null || {
+    rm -f "$DIR/current" && mv "$DIR/current.$$" "$DIR/current"
+  }
 }
 
 return_to_old() {
@@ -91,11 +107,17 @@ hand_over() {
 # What `uninstall` has to know, and the user by whom the next call goes: the former one, until the agent is handed over.
 record() {
   before=$(recorded made)
+  fresh_config=${NEW_CONFIG:-$(recorded new_config)} fresh_state=${NEW_STATE:-$(recorded new_state)}
   if [ -n "$NEW_USER" ]; then created=$RUN_AS; else created=$(recorded created_user); fi
   {
     printf 'mode=%s\nconfig=%s\nstate=%s\nunit=%s\nlink=%s\nrun_as=%s\ncreated_user=%s\n' \
       "$MODE" "$CONFIG" "$STATE" "$UNIT" "$LINK" "$1" "$created"
-    printf '%s%s\n' "$MADE" "$before" | sed -n 's/^./made=&/p' | awk '!seen[$0]++'
+    # Until there is an agent.
+    [ -z "$UNDO" ] || printf 'new_config=%s\nnew_state=%s\n' "$fresh_config" "$fresh_state"
+    {
+      for each in "$DIR/versions" "$(dirname "$CONFIG")" "$(dirname "$STATE")"; do missing "$each"; done
+      printf '%s%s\n' "$MADE" "$before"
+    } | sed -n 's/^./made=&/p' | awk '!seen[$0]++'
   } >"$RECORD.new"
   mv "$RECORD.new" "$RECORD"
 }

@@ -111,6 +111,13 @@ export class ScriptMachine {
     return line?.slice(name.length + 1)
   }
 
+  /** All below the folders in which it installs. */
+  files(): string[] {
+    return ['etc', 'opt', 'var'].flatMap((top) =>
+      readdirSync(join(this.root, top), { recursive: true, encoding: 'utf8' }),
+    )
+  }
+
   versions(): string[] {
     return readdirSync(join(this.dir, 'versions')).map((name) => basename(name))
   }

@@ -1,8 +1,9 @@
 import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import { rmdir } from 'node:fs/promises'
 import path from 'node:path'
+import { ownerAmong } from '@windlass/shared/user-ids.ts'
 import { AgentRefusal, EXIT } from '../exit-codes.ts'
-import { isAlive, readOrNothing } from '../os/process-id.ts'
+import { isAlive } from '../os/process-id.ts'
 import type { ProcessMark } from '../os/process-id.ts'
 import { readMark } from '../lock-holder.ts'
 import { lockHere } from '../state-lock.ts'
@@ -105,30 +106,3 @@ function inUse(range: UidRange, holder: ProcessMark): AgentRefusal {
 
 const advice = ({ first, last }: UidRange) =>
   `Give this agent a range of its own instead of ${first}-${last} with WINDLASS_AGENT_RUN_UIDS.`
-
-interface Registries {
-  passwd: string
-  subuid: string
-}
-
-const REGISTRIES: Registries = { passwd: '/etc/passwd', subuid: '/etc/subuid' }
-
-/**
- * Returns who has one of these ids already: a user of this machine, or the containers of one. Users of a directory
- * service are not seen.
- */
-export function ownerAmong({ first, last }: UidRange, { passwd, subuid } = REGISTRIES): string | undefined {
-  for (const [name, , uid] of fieldsIn(passwd))
-    if (Number(uid) >= first && Number(uid) <= last) return `User id ${uid} belongs to ${name} (${passwd}).`
-  for (const [name, from, count] of fieldsIn(subuid)) {
-    const end = Number(from) + Number(count) - 1
-    if (Number(from) <= last && end >= first)
-      return `User ids ${from}-${end} belong to containers of ${name} (${subuid}).`
-  }
-  return undefined
-}
-
-function fieldsIn(file: string): string[][] {
-  const lines = (readOrNothing(file) ?? '').split('\n')
-  return lines.filter((line) => line.includes(':') && !line.startsWith('#')).map((line) => line.split(':'))
-}

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isReplaced, isRunning, type ProcessMark } from './process-id.ts'
-import { isInside } from './mounts.ts'
+import { MountViews } from './mounts.ts'
 import { findPids, isMember, markerOf } from './process-table.ts'
 
 const PROOF_MS = 5_000
@@ -44,17 +44,21 @@ export interface Sought {
 
 /** Descendants of a program, wherever they have gone. */
 export function findStrays(sought: Sought, except = 0): Promise<number[]> {
-  return findPids((pid) => pid !== except && isStray(pid, sought))
+  const isStray = strayOf(sought)
+  return findPids((pid) => pid !== except && isStray(pid))
 }
 
-function isStray(pid: number, { marker, workspace }: Sought): boolean {
-  return pid !== process.pid && (markerOf(pid) === marker || isInside(pid, workspace))
+/** For one look. */
+function strayOf({ marker, workspace }: Sought): (pid: number) => boolean {
+  const views = new MountViews()
+  return (pid) => pid !== process.pid && (markerOf(pid) === marker || views.isInside(pid, workspace))
 }
 
 /** Kills them. In rounds, because they may be starting others just now. False when some are there to the end. */
 export async function sweep(sought: Sought): Promise<boolean> {
   for (let round = 0; round < SWEEP_ROUNDS; round++) {
-    const killed = await findPids((pid) => isStray(pid, sought) && killFound(pid))
+    const isStray = strayOf(sought)
+    const killed = await findPids((pid) => isStray(pid) && killFound(pid))
     if (killed.length === 0) return true
     await delay(Math.min(5 * 2 ** round, 200))
   }
@@ -70,7 +74,8 @@ export async function sweepForgotten(prefix: string, isKnown: (marker: string) =
   return killed.length
 }
 
-function killFound(pid: number): true {
+/** Within a look: its number may be another's afterwards. */
+export function killFound(pid: number): true {
   signal(pid, 'SIGKILL')
   return true
 }

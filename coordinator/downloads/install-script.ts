@@ -17,6 +17,7 @@ export async function installScript(base: string, version: string): Promise<stri
       'The header Host is no plain name or address with a port; set WINDLASS_BASE_URL on the coordinator to the address that all may use.',
     )
   }
-  const text = await readFile(PARTS.install, 'utf8')
+  const [script, undo] = await Promise.all([PARTS.install, PARTS.undo].map((part) => readFile(part, 'utf8')))
+  const text = script!.replace('. ./undo.sh\n', () => undo!)
   return text.replaceAll('@BASE@', base).replaceAll('@VERSION@', version)
 }

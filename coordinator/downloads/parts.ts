@@ -5,6 +5,7 @@ const DEPLOY = join(import.meta.dirname, '../../deploy')
 /** What is handed out as it lies in `deploy`: read, never imported. */
 export const PARTS = {
   install: join(DEPLOY, 'install/install.sh'),
+  undo: join(DEPLOY, 'install/undo.sh'),
   uninstall: join(DEPLOY, 'install/uninstall.sh'),
   releaseCgroup: join(DEPLOY, 'install/release-cgroup.sh'),
   command: join(DEPLOY, 'install/windlass'),

@@ -1,7 +1,7 @@
 // What is handed out to be used elsewhere, held against the tools that will read it there. Each is skipped where its tool is missing.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { EXIT, FINAL_CODES } from '@windlass/agent/exit-codes.ts'
 import { LOCKS } from '@windlass/agent/isolation/uid-lock.ts'
 import { Settings as AgentSettings } from '@windlass/agent/settings.ts'
+import { installScript } from '@windlass/coordinator/downloads/install-script.ts'
 import { Settings as CoordinatorSettings } from '@windlass/coordinator/settings.ts'
 import { parse, parseAllDocuments } from 'yaml'
 import { PROJECT } from '../tools/source-files.ts'
@@ -18,6 +19,7 @@ const run = promisify(execFile)
 const DEADLINE_MS = 30_000
 const RELEASE = 'install/release-cgroup.sh'
 const SCRIPTS = ['install/install.sh', 'install/uninstall.sh', RELEASE, 'install/windlass'].map(inDeploy)
+const PART = inDeploy('install/undo.sh')
 const UNITS = { system: 'windlass-agent.service', user: 'windlass-agent.user.service' } as const
 /** Of 10; what systemd counts against a service. It is measured without the reasons that stand in the unit. */
 const MOST_EXPOSED = 5.1
@@ -39,17 +41,17 @@ function without(tool: string): string | false {
 }
 
 test('shellcheck finds nothing in the scripts', { skip: without('shellcheck') }, async () => {
-  await run('shellcheck', ['--shell=sh', ...SCRIPTS], { timeout: DEADLINE_MS })
+  await run('shellcheck', ['-ax', '-P', 'SCRIPTDIR', '--shell=sh', ...SCRIPTS], { timeout: DEADLINE_MS })
 })
 
 for (const [shell, ...args] of [['dash'], ['busybox', 'sh']] as const) {
   test(`${shell} can read the scripts`, { skip: without(shell) }, async () => {
-    for (const script of SCRIPTS) await run(shell, [...args, '-n', script], { timeout: DEADLINE_MS })
+    for (const script of [...SCRIPTS, PART]) await run(shell, [...args, '-n', script], { timeout: DEADLINE_MS })
   })
 }
 
-test('the script does nothing before its last line has come', () => {
-  const lines = textOf('install/install.sh').trimEnd().split('\n')
+test('the script does nothing before its last line has come', async () => {
+  const lines = (await installScript('https://one.example', '1.0.0')).trimEnd().split('\n')
   assert.equal(lines.pop(), 'main "$@"')
   const top = lines.filter((line) => /^[^\s#}]/.test(line) && !/^\w+\(\) [{(]|^USAGE$|^SUMMARY$|^[A-Z_]+=/.test(line))
   // Texts of more than one line begin anywhere; a command would be one of these.
@@ -119,15 +121,21 @@ test('a killed agent can start again beside its programs, in a group of its own'
   }
 })
 
+/** By the agent, and by a program that has made groups of its own. */
+const HANDED_ON = { unit: 'cpu memory pids\n', runs: 'memory\n', program: 'memory\n', own: 'pids\n', idle: '\n' }
+
 /** What the script writes in the group of a service that has ended, under a systemd of this version. */
 async function released(t: TestContext, systemd: string): Promise<Record<string, string>> {
   const root = mkdtempSync(join(folder, 'released-'))
   t.after(() => rmSync(root, { recursive: true }))
   const unit = join(root, 'system.slice/windlass-agent.service')
-  const files = { unit: unit, runs: join(unit, 'windlass-runs-0'), program: join(unit, 'windlass-runs-0/one') }
-  mkdirSync(files.program, { recursive: true })
-  const handedOn = Object.entries({ unit: 'cpu memory pids\n', runs: 'memory\n', program: '\n' } as const)
-  for (const [name, text] of handedOn)
+  const runs = join(unit, 'windlass-runs-0')
+  const files = { unit, runs, program: join(runs, 'one'), own: join(runs, 'one/.box'), idle: join(runs, 'idle') }
+  for (const each of Object.values(files)) mkdirSync(each, { recursive: true })
+  // Nobody can write there, nor into the groups of a program that works against us.
+  mkdirSync(join(runs, 'first'))
+  symlinkSync('/proc/version', join(runs, 'first/cgroup.subtree_control'))
+  for (const [name, text] of Object.entries(HANDED_ON))
     writeFileSync(join(files[name as keyof typeof files], 'cgroup.subtree_control'), text)
   writeFileSync(join(root, 'own'), '1:name=systemd:/elsewhere\n0::/system.slice/windlass-agent.service/.control\n')
   writeFileSync(join(root, 'systemctl'), `#!/bin/sh\necho 'systemd ${systemd} (${systemd}.1-1~deb)'\necho +PAM\n`, {
@@ -142,8 +150,9 @@ async function released(t: TestContext, systemd: string): Promise<Record<string,
 
 test('before systemd 254 the group of a killed agent is made free for the next one, and no other', async (t) => {
   // The last of what was written to each file, which is no cgroup's here.
-  assert.deepEqual(await released(t, '252'), { unit: '-pids', runs: '-memory', program: '\n' })
-  assert.deepEqual(await released(t, '254'), { unit: 'cpu memory pids\n', runs: 'memory\n', program: '\n' })
+  const free = { unit: '-pids', runs: '-memory', program: '-memory', own: '-pids', idle: '\n' }
+  assert.deepEqual(await released(t, '252'), free)
+  assert.deepEqual(await released(t, '254'), HANDED_ON)
 })
 
 const COORDINATOR = 'systemd/windlass-coordinator.service'
@@ -164,14 +173,6 @@ test('the end of a process by the kernel, for want of memory, stops no service',
 test('on one machine the agent stops before its coordinator, and that before its database', () => {
   assert.match(textOf(`systemd/${UNITS.system}`), /^After=.*\bwindlass-coordinator\.service\b/m)
   assert.match(textOf(COORDINATOR), /^After=.*\bpostgresql\.service\b/m)
-})
-
-test('the settings of the coordinator are made for root alone, and read by systemd', () => {
-  assert.match(textOf(COORDINATOR), /^EnvironmentFile=@CONFIG@$/m)
-  const commands = textOf('docs/operate.md').split('\n')
-  const making = commands.findIndex((line) => /install .*-m 600 .*\/etc\/windlass\/coordinator\.env$/.test(line))
-  const starting = commands.findIndex((line) => line.includes('systemctl enable --now windlass-coordinator'))
-  assert.ok(making !== -1 && making < starting)
 })
 
 test('whoever installs an agent for himself is told how it gets its time at a reboot', () => {

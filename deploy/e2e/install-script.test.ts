@@ -6,20 +6,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
-import { PROJECT } from '../tools/source-files.ts'
+import { installScript } from '@windlass/coordinator/downloads/install-script.ts'
 
 const run = promisify(execFile)
 const DEADLINE_MS = 30_000
 /** Beyond what any kernel gives. */
 const NOBODYS = 99_999_999
-const SCRIPT = join(PROJECT, 'deploy/install/install.sh')
 
 const folder = mkdtempSync(join(tmpdir(), 'windlass-install-script-'))
 after(() => rmSync(folder, { recursive: true }))
 
 /** Commands among the functions of install.sh, which itself does nothing. */
 async function inScript(commands: string): Promise<string> {
-  const functions = readFileSync(SCRIPT, 'utf8').replace(/main "\$@"\n$/, '')
+  const functions = (await installScript('https://one.example', '1.0.0')).replace(/main "\$@"\n$/, '')
   return (await run('sh', ['-c', `${functions}\n${commands}`], { timeout: DEADLINE_MS })).stdout
 }
 
@@ -39,12 +38,12 @@ test('a call that fails undoes what a killed one before it had made', async () =
   // This one is killed here: its trap is never called.
   await inScript(
     `${settings}; RUN_AS=wl-made NEW_USER=yes
-    folder "$DIR"; folder "$(dirname "$CONFIG")"; record; record`,
+    folder "$DIR"; folder "$(dirname "$CONFIG")"; record ''; record ''`,
   )
   const recorded = readFileSync(join(top, 'opt/installed'), 'utf8').split('\n')
   assert.deepEqual(
     recorded.filter((line) => /^(made|created_user)=/.test(line)),
-    ['created_user=wl-made', `made=${top}/etc`, `made=${top}/opt`],
+    ['created_user=wl-made', `made=${top}/opt/versions`, `made=${top}/etc`, `made=${top}/opt`],
   )
   await inScript(`${settings}; UNDO=yes TARGET="$DIR/versions/1.0"; folder "$DIR/versions"; undo`)
   assert.deepEqual(readdirSync(top), ['userdel'])

@@ -173,58 +173,9 @@ address() {
   sed -n "s/^\(export  *\)\{0,1\}WINDLASS_URL=[\"']\{0,1\}\([^\"']*\).*/\2/p" "$CONFIG" 2>/dev/null | tail -n 1
 }
 
-# --- what was made, so that it can be undone -------------------------------------------------------------------------
-
-MADE='' FORMER='' UNDO='' WORK='' UNPACKED='' TARGET='' OLD='' DONE=''
-
-# A folder with those above it that are missing; each is remembered.
-folder() {
-  [ ! -d "$1" ] || return 0
-  folder "$(dirname "$1")"
-  mkdir -m "${2:-755}" "$1"
-  MADE="$1
-$MADE"
-}
-
-finish() {
-  code=$?
-  trap - EXIT INT TERM HUP
-  [ -z "$UNPACKED" ] || rm -rf "$UNPACKED"
-  [ -n "$DONE" ] || undo
-  [ -z "$WORK" ] || rm -rf "$WORK"
-  exit "$code"
-}
-
-undo() {
-  if [ -n "$OLD" ]; then
-    back
-  elif [ -n "$UNDO" ]; then
-    rm -rf "$TARGET"
-    [ -z "$NEW_CONFIG" ] || rm -f "$CONFIG"
-    # The answer to a registration may have been lost: the token serves once, and with this key once more.
-    [ -z "$NEW_STATE" ] || [ -s "$STATE/first-key.json" ] || rm -rf "$STATE"
-    for user in ${NEW_USER:+"$RUN_AS"} $(recorded created_user); do userdel "$user" >/dev/null 2>&1 || :; done
-    FORMER=$(recorded made)
-    rm -f "$RECORD"
-  fi
-  # Those that somebody else has put something into meanwhile stay.
-  printf '%s%s\n' "$MADE" "$FORMER" | while read -r made; do rmdir "$made" 2>/dev/null || :; done
-}
-
-# To the version and the settings that were there before.
-back() {
-  [ ! -f "$WORK/settings" ] || cat "$WORK/settings" >"$CONFIG"
-  if [ "$TARGET" = "$OLD" ] || [ ! -e "$OLD/bin/windlass" ]; then return 0; fi
-  if [ "$(readlink "$DIR/current")" = "$TARGET" ]; then
-    warn "Going back to the version in $OLD."
-    point "$OLD"
-    if [ -n "$MANAGED" ] && [ -n "$START" ]; then
-      write_unit "$OLD"
-      control restart "$NAME" || warn "It could not be started again; \`$(status_command)\` says why."
-    fi
-  fi
-  [ -z "$TARGET" ] || rm -rf "$TARGET"
-}
+# What was made, and how it is undone. The coordinator puts the file in here.
+# shellcheck source=undo.sh
+. ./undo.sh
 
 # --- the program -----------------------------------------------------------------------------------------------------
 
@@ -287,25 +238,16 @@ or newer, then \`npm install -g $BASE/downloads/$NAME-$VERSION.tgz\`."
   mv "$inside" "$TARGET"
 }
 
-point() {
-  ln -s "$1" "$DIR/current.$$"
-  # Onto the link, not into the folder that it points to; not every `mv` can do that at once.
-  mv -fT "$DIR/current.$$" "$DIR/current" 2>/dev/null || {
-    rm -f "$DIR/current" && mv "$DIR/current.$$" "$DIR/current"
-  }
-}
-
 # --- its settings ------------------------------------------------------------------------------------------------------
-
-NEW_CONFIG='' NEW_STATE='' NEW_USER=''
 
 settings() {
   folder "$(dirname "$CONFIG")"
   if [ ! -f "$CONFIG" ]; then
     NEW_CONFIG=yes
+    note
     (umask 077 && say "# Settings of the Windlass agent, as environment variables are written; read when it starts." >"$CONFIG")
   fi
-  cat "$CONFIG" >"$WORK/settings"
+  keep_copy "$CONFIG" settings
   # What is there already is the owner's, apart from what he names now.
   if [ "$ACTION" = upgrade ]; then keep_value WINDLASS_URL "$BASE"; else set_value WINDLASS_URL "$BASE"; fi
   keep_value WINDLASS_AGENT_HOME "$STATE"
@@ -352,14 +294,16 @@ free_uids() {
 state() {
   if [ ! -d "$STATE" ]; then
     NEW_STATE=yes
+    note
     folder "$(dirname "$STATE")"
     mkdir -m 700 "$STATE"
   fi
   [ -n "$RUN_AS" ] || return 0
   if ! id "$RUN_AS" >/dev/null 2>&1; then
     has useradd || fail "There is no user $RUN_AS, and no \`useradd\` to make one."
-    useradd --system --no-create-home --home-dir "$STATE" --shell /usr/sbin/nologin "$RUN_AS"
     NEW_USER=yes
+    note
+    useradd --system --no-create-home --home-dir "$STATE" --shell /usr/sbin/nologin "$RUN_AS"
   fi
 }
 
@@ -370,9 +314,6 @@ register() {
       fail 'The agent was not registered; the reason stands above. After no answer call this again as it is.'
     TOKEN=''
   fi
-  [ -n "$RUN_AS" ] || return 0
-  chown -R "$RUN_AS": "$STATE"
-  chown "root:$(id -g "$RUN_AS")" "$CONFIG" && chmod 640 "$CONFIG" # Root goes by it too: no program is to change it.
 }
 
 # --- its service -------------------------------------------------------------------------------------------------------
@@ -429,35 +370,6 @@ command_link() {
   case ":$PATH:" in *":$(dirname "$LINK"):"*) COMMAND=windlass ;; *) COMMAND=$LINK ;; esac
 }
 
-# What `uninstall` has to know.
-record() {
-  before=$(recorded made)
-  if [ -n "$NEW_USER" ]; then created=$RUN_AS; else created=$(recorded created_user); fi
-  {
-    printf 'mode=%s\nconfig=%s\nstate=%s\nunit=%s\nlink=%s\nrun_as=%s\ncreated_user=%s\n' \
-      "$MODE" "$CONFIG" "$STATE" "$UNIT" "$LINK" "$RUN_AS" "$created"
-    printf '%s%s\n' "$MADE" "$before" | sed -n 's/^./made=&/p' | awk '!seen[$0]++'
-  } >"$RECORD.new"
-  mv "$RECORD.new" "$RECORD"
-}
-
-# Only an agent that was started by hand, and programs that were taken back, may start something from an older version.
-tidy() {
-  if [ -z "$MANAGED" ] && runs_by_hand; then
-    say 'The agent that runs here goes on with its old version until it is started again.'
-    return 0
-  fi
-  for each in "$DIR"/versions/* "$DIR"/versions/.unpacking-*; do # What a call has begun that was killed.
-    [ "$each" = "$TARGET" ] || kill -0 "${each##*/.unpacking-}" 2>/dev/null ||
-      readlink /proc/[0-9]*/exe 2>/dev/null | grep -qF "$each/" || rm -rf "$each"
-  done
-}
-
-runs_by_hand() {
-  pid=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$STATE/agent.lock" 2>/dev/null || :)
-  [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null
-}
-
 # --- all of it ---------------------------------------------------------------------------------------------------------
 
 install() {
@@ -467,18 +379,20 @@ install() {
   WORK=$(umask 077 && mktemp -d)
   say "Fetching the agent $VERSION from $BASE …"
   if [ -n "$IS_INSTALLED" ]; then OLD=$(readlink -f "$DIR/current"); else UNDO=yes; fi
+  if [ -n "$OLD" ] && [ -f "$RECORD" ]; then keep_copy "$RECORD" record; fi
   folder "$DIR"
+  note
   obtain
   settings
   state
-  record # One that is killed is called again, or undone.
   register
   # From here on there is an agent; what goes wrong can be mended by calling this again.
-  UNDO=''
+  UNDO='' POINTED=yes
+  [ -z "$RUN_AS" ] || hand_over
   point "$TARGET"
   command_link
   [ -z "$MANAGED" ] || folder "$(dirname "$UNIT")"
-  record
+  record "$RUN_AS"
   [ -z "$MANAGED" ] || service
   DONE=yes
   tidy

@@ -9,11 +9,11 @@ import { PLAIN } from '../../isolation/plan.ts'
 import type { HostIsolation } from '../../isolation/plan.ts'
 import { findInits, findPrograms, type ProgramRecord } from '../../takeover/records.ts'
 import { endRanges, without } from '../../isolation/uids.ts'
-import { endProcess, signal } from '../../os/end-processes.ts'
+import { endProcess, killFound } from '../../os/end-processes.ts'
 import { MARKER } from '../../os/environment.ts'
-import { isInside, seesAsWeDo } from '../../os/mounts.ts'
+import { MountViews } from '../../os/mounts.ts'
 import { isRunning } from '../../os/process-id.ts'
-import { allPids, environmentOf } from '../../os/process-table.ts'
+import { environmentOf, findPids } from '../../os/process-table.ts'
 import { FormerWorkspaces } from './former-workspaces.ts'
 
 const PROOF_MS = 5_000
@@ -87,28 +87,31 @@ function unkillable(which: string): Error {
 }
 
 async function endMarked(home: string, log: Log, spared: readonly number[]): Promise<void> {
-  const deadline = performance.now() + PROOF_MS
+  let deadline: number | undefined
   const endFileSystems = fileSystemsEnder(null)
   for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 200)) {
-    const pids = allPids().filter((pid) => pid !== process.pid && !spared.includes(pid) && isOurs(pid, home))
+    const views = new MountViews()
+    const isSought = (pid: number) => pid !== process.pid && !spared.includes(pid) && isOurs(pid, home, views)
+    const pids = await findPids((pid) => isSought(pid) && killFound(pid))
     if (pids.length === 0) return
+    // A look may itself take long: what it found has its time from then on.
+    deadline ??= performance.now() + PROOF_MS
     if (performance.now() > deadline) throw unkillable(pids.join(', '))
     log.warn('leftovers.killed', { pids })
-    for (const pid of pids) signal(pid, 'SIGKILL')
     if (waitMs > STUCK_MS) await endFileSystems(pids)
     await pause(waitMs)
   }
 }
 
 /** A zombie has no environment and no folder any more, so that it does not count. */
-function isOurs(pid: number, home: string): boolean {
+function isOurs(pid: number, home: string, views: MountViews): boolean {
   const workspaces = path.join(home, 'workspaces')
-  if (isInside(pid, workspaces)) return true
+  if (views.isInside(pid, workspaces)) return true
   const environment = environmentOf(pid)
   if (!environment.includes(`${MARKER}=`)) return false
-  if (isInside(pid, home)) return true
+  if (views.isInside(pid, home)) return true
   const from = environment.indexOf(`=${workspaces}/`)
   if (from === -1) return false
   const [named = ''] = environment.slice(from + 1).split('\0', 1)
-  return seesAsWeDo(pid, named)
+  return views.seesAsWeDo(pid, named)
 }

@@ -21,7 +21,7 @@ import { makeStateFolder } from '../../identity.ts'
 import { createIsolation } from '../../isolation/isolation.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { UidRange } from '../../isolation/plan.ts'
-import { lockUids, LOCKS, ownerAmong, whyNoLocks } from '../../isolation/uid-lock.ts'
+import { lockUids, LOCKS, whyNoLocks } from '../../isolation/uid-lock.ts'
 import { asUser, pidsOfUids } from '../../isolation/uids.ts'
 import { aStage } from '../run/programs.ts'
 import { NEEDS_BUBBLEWRAP, NEEDS_ROOT, ofUsers } from './requirements.ts'
@@ -96,23 +96,6 @@ for (const level of ['process', 'bubblewrap'] as const) {
     assert.notEqual(readAs(last + 1, last + 1), 0)
   })
 }
-
-test('users that somebody else has are refused, with their owner', (t) => {
-  const folder = aFolder(t)
-  const registries = { passwd: path.join(folder, 'passwd'), subuid: path.join(folder, 'subuid') }
-  writeFileSync(registries.passwd, '# people\nroot:x:0:0::/root:/bin/sh\nann:x:700010:700010::/home/ann:/bin/sh\n')
-  writeFileSync(registries.subuid, 'bob:800000:65536\n')
-  const owner = (first: number, last: number) => ownerAmong({ first, last }, registries)
-  assert.match(String(owner(700_000, 700_999)), /User id 700010 belongs to ann/)
-  assert.match(String(owner(865_000, 866_000)), /800000-865535 belong to containers of bob/)
-  assert.match(String(owner(790_000, 900_000)), /bob/)
-  for (const [first, last] of [
-    [700_011, 700_999],
-    [799_000, 799_999],
-    [865_536, 866_000],
-  ] as const)
-    assert.equal(owner(first, last), undefined)
-})
 
 test('a range that has a user of this machine in it is not taken', { skip: NEEDS_ROOT }, async () => {
   // `nobody`, which every system has.

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import fs, { mkdirSync, mkdtempSync, readlinkSync, realpathSync, rmSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
 import { isGone, untilGone } from '@windlass/shared/test/_kit/processes.ts'
+import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { runsFolder } from '../../isolation/cgroup-folder.ts'
 import { MARKER } from '../../os/environment.ts'
 import { sweep } from '../../os/end-processes.ts'
@@ -49,14 +51,18 @@ test('spaces and line breaks in names are read, and nothing is made of what is n
   for (const text of ['', 'nothing', '31 1 8:1']) assert.equal(locationOf('/a', text), undefined)
 })
 
-type Shown = { cwd?: string; marker?: string; over?: string }
+type Shown = { cwd?: string; marker?: string; over?: string; beside?: string }
 
 /** In a mount namespace of its own, as in a container that shows its processes to this one. */
-async function aSleeper(t: TestContext, home: string, { cwd = '/', marker, over }: Shown): Promise<number> {
+async function aSleeper(
+  t: TestContext,
+  home: string,
+  { cwd = '/', marker, over, beside = ':' }: Shown,
+): Promise<number> {
   const named = { HOME: path.join(home, 'workspaces/1') }
   const env = { PATH: '/usr/bin:/bin', ...(marker !== undefined && { [MARKER]: marker, ...named }) }
   const mount = over === undefined ? ':' : `mount -t tmpfs none '${over}' && mkdir -p '${home}/workspaces/1'`
-  const script = `${mount} && cd '${cwd}' && echo ready && exec sleep 300`
+  const script = `${mount} && ${beside} && cd '${cwd}' && echo ready && exec sleep 300`
   const child = spawn('unshare', ['-m', 'sh', '-c', script], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   t.after(() => child.kill('SIGKILL'))
   await once(child.stdout, 'data')
@@ -94,6 +100,56 @@ test(
 )
 
 test(
+  'the mounts of a namespace are read once, however many processes are in it',
+  { skip: NEEDS_NAMESPACES },
+  async (t) => {
+    const home = aHome(t)
+    const cwd = path.join(home, 'workspaces/1')
+    const first = await aSleeper(t, home, { cwd, over: home })
+    const second = spawn('nsenter', [`--mount=/proc/${first}/ns/mnt`, `--wd=/proc/${first}/cwd`, 'sleep', '300'])
+    t.after(() => second.kill('SIGKILL'))
+    await untilPolled('it has entered', () => isIn(second.pid!, cwd))
+    const opened: unknown[] = []
+    const open = fs.openSync
+    t.mock.method(fs, 'openSync', (...args: Parameters<typeof open>) => {
+      opened.push(args[0])
+      return open(...args)
+    })
+    syncBuiltinESMExports()
+    t.after(() => {
+      t.mock.restoreAll()
+      syncBuiltinESMExports()
+    })
+    await endLeftovers(home, createLog({}, 'error', { write: () => {} }))
+    assert.deepEqual([first, second.pid!].map(isGone), [false, false])
+    assert.equal(opened.filter((file) => /^\/proc\/\d+\/mountinfo$/.test(String(file))).length, 1)
+  },
+)
+
+/** Where the kernel says that it works, as it is called there. */
+function isIn(pid: number, folder: string): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`) === folder
+  } catch {
+    return false
+  }
+}
+
+test(
+  'a process that hides behind more mounts than any container has is ended',
+  { skip: NEEDS_NAMESPACES },
+  async (t) => {
+    const home = aHome(t)
+    // Each of these doubles them: 1,024 are there in the end.
+    const doubled = `mkdir -p '${home}/x' && mount -t tmpfs none '${home}/x' && for i in 1 2 3 4 5 6 7 8 9 10; do
+    mkdir '${home}/x/'$i && mount --rbind '${home}/x' '${home}/x/'$i || exit 1; done`
+    const pid = await aSleeper(t, home, { cwd: path.join(home, 'workspaces/1'), over: home, beside: doubled })
+    await endLeftovers(home, createLog({}, 'error', { write: () => {} }))
+    await untilGone('what hides', pid)
+  },
+)
+
+test(
   'the end of a run ends nothing in the folder of the same path in a container',
   { skip: NEEDS_NAMESPACES },
   async (t) => {
@@ -120,3 +176,27 @@ test('nor have they the same cgroups, which end with either of them', { skip: NE
   assert.match(ofContainer, /^windlass-runs-[0-9a-f]{12}$/)
   assert.notEqual(ofContainer, runsFolder(home))
 })
+
+/** Without mounts of its own, as agents of images that were unpacked by hand. Perl is there with all that it needs. */
+const CHROOT = 'chroot($ARGV[0]) && chdir("/") && syswrite(STDOUT, "ready") or die; sleep 300'
+const NEEDS_CHROOT =
+  spawnSync('perl', ['-e', 'chroot("/") or exit 1']).status === 0 ? false : 'it needs chroot and perl'
+
+test(
+  'programs of an agent in a chroot with the same state path are none of ours',
+  { skip: NEEDS_CHROOT },
+  async (t) => {
+    const [home, jail] = [aHome(t), aHome(t)]
+    const start = async (root: string) => {
+      const env = { PATH: process.env['PATH'], [MARKER]: 'another.1', HOME: path.join(home, 'workspaces/1') }
+      const child = spawn('perl', ['-e', CHROOT, root], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+      t.after(() => child.kill('SIGKILL'))
+      await once(child.stdout, 'data')
+      return child.pid!
+    }
+    const [other, ours] = [await start(jail), await start('/')]
+    await endLeftovers(home, createLog({}, 'error', { write: () => {} }))
+    await untilGone('what an earlier agent has left', ours)
+    assert.equal(isGone(other), false)
+  },
+)

@@ -24,6 +24,17 @@ test('a user of their own is for those who can reach their files', { skip: noUse
   assert.ok(user && user.uid !== 0 && user.gid !== 0)
 })
 
+test('ids that a user of the machine has, or his containers, are left to him', { skip: noUser }, async () => {
+  const taken = (uid: number) => (uid >= 689_824 && uid <= 755_359 ? 'They belong to containers of ann.' : undefined)
+  for (const each of ['judging', 'deploys'] as const) {
+    // Undefined in a container that has not so many ids.
+    const { user } = await ownUser(each, [], taken)
+    assert.equal(taken(user?.uid ?? 0), undefined, `${user?.uid}`)
+  }
+  const none = await ownUser('judging', [], () => 'They belong to containers of ann.')
+  assert.deepEqual(none, { user: undefined, why: 'They belong to containers of ann.' })
+})
+
 test('a coordinator that is not root says why its processes have no user of their own', { skip: isRoot }, async () => {
   const own = await ownUser('deploys', [])
   assert.match('why' in own ? own.why : '', /only a coordinator that runs as root/)

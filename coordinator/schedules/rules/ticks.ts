@@ -129,11 +129,45 @@ export function newestTicks(when: When, after: number, until: number, count: num
     return Array.from({ length: ticks }, (_, i) => last - (ticks - 1 - i) * when.rateMs)
   }
   // There may be thousands: looked for from the end, in ever longer stretches.
-  for (let stretch = 2 * HOUR_MS; ; stretch *= 4) {
+  for (let stretch = STRETCH_MS; ; stretch *= 4) {
     const from = Math.max(after, until - stretch)
-    const ticks = [...ticksBetween(when, from, until)]
+    const ticks: number[] = []
+    for (const tick of ticksBetween(when, from, until))
+      if (ticks.push(tick) > count + MOST_IN_STRETCH) return newestOfMany(when, from, until, count)
     if (ticks.length >= count || from === after) return ticks.slice(-count)
   }
+}
+
+const STRETCH_MS = 2 * HOUR_MS
+/** They take some 50 ms. */
+const MOST_IN_STRETCH = 1000
+
+/** Of a pattern that ticks each minute in some months, say: from the last tick back, and again from the one before. */
+function newestOfMany(when: When, after: number, until: number, count: number): number[] {
+  let ticks: number[] = []
+  let last = lastTick(when, after, until)
+  while (last !== null && ticks.length < count) {
+    const from = Math.max(after, last - STRETCH_MS)
+    ticks = [...ticksBetween(when, from, last), ...ticks]
+    last = lastTick(when, after, from)
+  }
+  return ticks.slice(-count)
+}
+
+/** The last behind `after`, up to and with `until`. Halves the time in which it lies, as none is looked for backwards. */
+function lastTick(when: When, after: number, until: number): number | null {
+  const next = (from: number) => {
+    const at = nextTick(when, from)
+    return at !== null && at <= until ? at : null
+  }
+  let last = next(after)
+  for (let [low, high] = [after, until]; last !== null && high - low > 1;) {
+    const middle = Math.floor((low + high) / 2)
+    const at = next(middle)
+    if (at === null) high = middle
+    else [low, last] = [at, at]
+  }
+  return last
 }
 
 function countOfRate(when: When & { kind: 'rate' }, after: number, until: number): number {

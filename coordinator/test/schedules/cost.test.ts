@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { nextTick, nextTicks, type When } from '../../schedules/rules/ticks.ts'
+import { newestTicks, nextTick, nextTicks, type When } from '../../schedules/rules/ticks.ts'
 import { mapInSlices } from '../../slices.ts'
 import { turnsBeside } from '../_kit/turns.ts'
 
@@ -46,6 +46,24 @@ test('times that lie in a gap each year are given up after a few looks at the cl
     const around: When = { ...when, cron: cron.replace(hours, `${hours},5`) }
     assert.equal(new Date(nextTick(around, START)!).getUTCMinutes(), 0)
   }
+})
+
+test('the newest ticks are found with few looks where thousands lie far back, and those before them too', (t) => {
+  // Each minute of two months, looked for at the end of another two; and of one minute more.
+  const when: When = { kind: 'cron', cron: '* * * 9,10 *', timezone: 'Europe/London' }
+  const [from, to] = [Date.UTC(2026, 1, 1), Date.UTC(2027, 11, 30)]
+  let ticks: number[] = []
+  const read = clocksRead(t, () => (ticks = newestTicks(when, from, to, 3)))
+  const end = Date.UTC(2027, 10, 1)
+  assert.deepEqual(ticks, [end - 180_000, end - 120_000, end - 60_000])
+  assert.ok(read <= 10_000, `${read} looks`)
+  const begin = Date.UTC(2027, 7, 31, 23)
+  assert.deepEqual(newestTicks(when, from, begin, 3), [
+    Date.UTC(2026, 9, 31, 23, 58),
+    Date.UTC(2026, 9, 31, 23, 59),
+    begin,
+  ])
+  assert.deepEqual(newestTicks(when, begin - 1, begin, 3), [begin])
 })
 
 test('thousands of patterns do not stay in memory', () => {

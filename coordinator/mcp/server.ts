@@ -21,7 +21,7 @@ import { type Act, createBatch } from './batch.ts'
 import { UnknownTool } from './call-tool.ts'
 import { coded, type JsonRpcError, withCode } from './coded.ts'
 import { type Deadlines, DEADLINES } from './deadlines.ts'
-import { hasTooManyNames } from './many-names.ts'
+import { hasTooManyParts } from './many-parts.ts'
 import { haveSameIds } from './same-ids.ts'
 import type { Surface } from './surface.ts'
 import { STAND_IN, withTools } from './tool-list.ts'
@@ -94,7 +94,7 @@ function createAnswer({ surface, version, log, deadlines }: Required<McpOptions>
   async function answer({ headers, message, asking }: McpRequest, over: AbortSignal): Promise<McpAnswer> {
     if (!takesJson(headers['accept']))
       return refusal(406, null, { code: ProtocolErrorCode.InvalidRequest, message: NOT_TAKEN })
-    if (hasTooManyNames(messagesIn(message))) return refusal(400, null, TOO_MANY_NAMES)
+    if (hasTooManyParts(messagesIn(message))) return refusal(400, null, TOO_MANY_PARTS)
     const outcome = classifyInboundRequest({
       httpMethod: 'POST',
       protocolVersionHeader: headers['mcp-protocol-version'],
@@ -196,9 +196,10 @@ function headersOf(given: McpRequest['headers']): Headers {
   return headers
 }
 
-const TOO_MANY_NAMES = {
+const TOO_MANY_PARTS = {
   code: ProtocolErrorCode.InvalidRequest,
-  message: 'Invalid request: its messages have more than 4,000 names, apart from those in the values of `arguments`.',
+  message:
+    'Invalid request: its messages have more than 4,000 names and items, apart from those in the values of `arguments`.',
 }
 const SAME_IDS = {
   code: ProtocolErrorCode.InvalidRequest,

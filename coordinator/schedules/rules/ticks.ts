@@ -154,7 +154,7 @@ function newestOfMany(when: When, after: number, until: number, count: number): 
   return ticks.slice(-count)
 }
 
-/** The last behind `after`, up to and with `until`. Halves the time in which it lies, as none is looked for backwards. */
+/** The last behind `after`, up to and with `until`. Halves the time in which it lies: none is looked for backwards. */
 function lastTick(when: When, after: number, until: number): number | null {
   const next = (from: number) => {
     const at = nextTick(when, from)

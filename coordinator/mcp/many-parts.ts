@@ -1,15 +1,15 @@
 /** In all messages of a request. An `initialize` has twenty, a call of a tool ten. */
-const MOST_NAMES = 4000
+const MOST_PARTS = 4000
 
 /**
- * Whether messages have so many names that the library, which holds each of them against its schemas, would stop
- * everybody else for seconds. It does not look into the values of `arguments`, where the input of a run may stand.
+ * Whether messages have so many names and items of lists that the library, which holds each of them against its schemas,
+ * would stop everybody else for seconds. It does not look into the values of `arguments`, where the input of a run may stand.
  */
-export function hasTooManyNames(messages: readonly unknown[]): boolean {
-  let left = MOST_NAMES
+export function hasTooManyParts(messages: readonly unknown[]): boolean {
+  let left = MOST_PARTS
 
   const fits = (value: unknown): boolean => {
-    if (Array.isArray(value)) return value.every(fits)
+    if (Array.isArray(value)) return value.every((item) => --left >= 0 && fits(item))
     return !isObject(value) || fitsBy(value, (name) => fits(value[name]))
   }
   const fitsBy = (value: object, fitsWithin: (name: string) => boolean): boolean => {

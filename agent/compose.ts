@@ -178,6 +178,8 @@ function openLine(runs: ReturnType<typeof openRuns>) {
   const mostPauseMs = () => longestPauseMs(runs)
   const { refusedMs } = paces
   const link = createLink({ url, credential, formerCredentials, clock, refusedMs, mostPauseMs, log })
+  // Without a connection it is not sent; the next refusal asks again.
+  runs.secrets.onOldToken(({ offer }) => link.send({ t: 'renew', runs: [[offer.run, offer.epoch]] }))
   const { memoryBytes } = config.spool
   const upload = createUpload({ spool, link, memoryBytes, log, onGap: (held) => giveUpGap(runs, held) })
   const self = createSelf({ ...runs, start: runs.start, settings: runs.said })

@@ -17,6 +17,7 @@ import { startServer } from './http/server.ts'
 import { freeDeadWorkers } from './jobs/dead-workers.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
 import { putJobsBack } from './jobs/set-back.ts'
+import { watchOpenFiles } from './open-files.ts'
 import { watchDeadlines } from './runners/deadlines.ts'
 import { assertServed } from './runners/revocations.ts'
 import { putRunnersBack } from './runners/set-back.ts'
@@ -78,6 +79,7 @@ export async function startCoordinator(
     keepPartitionsAhead(deps.db, log, stopping.signal),
     keepStatistics(deps.db, log, stopping.signal),
     deps.reach.run(stopping.signal),
+    watchOpenFiles(log, stopping.signal),
   ]
   const looks = [() => outgrownBy(deps.db, known), () => restoredSince(deps.db, deps.cluster)]
   const outgrown = watchDatabase(looks, { signal: stopping.signal })

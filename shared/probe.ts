@@ -82,6 +82,8 @@ interface OfCoordinator {
   'polls.noted': object
   /** The public halves of all keys of run tokens have been asked for. */
   'tokenKeys.read': { keys: number }
+  /** A coordinator has looked whether it has file descriptors left, and has said so where they are few. */
+  'openFiles.looked': { taken: number }
   /** A frame of an agent was parsed, and is about to be begun. */
   'frame.read': { runner: string; chars: number }
   /** Long work may go on by one piece. */

@@ -25,6 +25,8 @@ export interface Secrets {
     given: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<RunSecrets | undefined>
+  /** Who is to ask for another token when that of a run was refused. */
+  onOldToken(ask: (agentRun: AgentRun) => void): void
   /** Nothing of the run is here now, and it may go on later. */
   rests(run: string): void
   /** The run has ended and prints nothing any more. */
@@ -50,9 +52,14 @@ const DEADLINE_MS = 10_000
 /** A program has begun, and is lost otherwise: its own time or a cancel comes before that. */
 const AGAIN_MS = 600_000
 const BACKOFF = { firstMs: 100, capMs: 3_000 }
+/** A token that is refused counts for its address, with those of its whole fleet. Another is here within a moment. */
+const REFUSED_BACKOFF = { firstMs: 300, capMs: 6_000 }
 /** What may be different in a moment: no answer, no key to open them with, too many questions at once. */
 const PASSING: readonly string[] = ['UNREACHABLE', 'BAD_ANSWER', 'SECRETS_UNAVAILABLE']
-/** A token of ten minutes ago; another one is on its way to a program that was taken back. */
+/**
+ * A token of ten minutes ago, or of a coordinator whose clock or key the one that was asked does not share: that says
+ * nothing of the run. Another token, or another coordinator, may serve.
+ */
 const OLD_TOKEN = 'UNAUTHENTICATED'
 
 export function createSecrets(
@@ -62,6 +69,9 @@ export function createSecrets(
 ): Secrets {
   const redactors = keepRedactors()
   const unconfirmed = keepUnconfirmed()
+  let askForToken: (agentRun: AgentRun) => void = () => {}
+  const readNow = (agentRun: AgentRun, within: Omit<Within, 'askForToken'>) =>
+    readWithRetries(rest, agentRun, { ...within, askForToken: () => askForToken(agentRun) })
 
   async function hiding(values: RunSecrets['values'], hidden: Hidden): Promise<RunSecrets> {
     return { values, redactor: await redactors.of(hidden.values), forgotten: hidden.forgotten }
@@ -71,8 +81,7 @@ export function createSecrets(
     async read(agentRun) {
       const { run, secrets } = agentRun.offer
       if (!secrets && !given.has(run)) return undefined
-      const within = { unwanted: agentRun.unwanted, deadlineMs, isPassing }
-      const values = secrets ? await readWithRetries(rest, agentRun, within) : {}
+      const values = secrets ? await readNow(agentRun, { unwanted: agentRun.unwanted, deadlineMs }) : {}
       assertSize(values)
       agentRun.secretBytes = bytesOf(Object.values(values))
       return hiding(values, given.add(run, values))
@@ -83,13 +92,15 @@ export function createSecrets(
       assertWasGiven(values, agentRun.secretBytes)
       if (!secrets && Object.keys(values).length === 0) return undefined
       given.add(run, values)
-      const within = { unwanted: signal, deadlineMs: AGAIN_MS, isPassing: isPassingAgain }
-      const found = secrets ? await readWithRetries(rest, agentRun, within) : {}
+      const found = secrets ? await readNow(agentRun, { unwanted: signal, deadlineMs: AGAIN_MS }) : {}
       given.add(run, found)
       if (!unconfirmed.add(run, unconfirmedOf(values, found)))
         throw new SecretsDoubtful('there is no room for what programs say they were given, and would not be given now')
       // What the program has comes before what the next process will have: there may not be room for both.
       return hiding(values, given.add(run, values))
+    },
+    onOldToken(ask) {
+      askForToken = ask
     },
     rests(run) {
       unconfirmed.drop(run)
@@ -124,24 +135,27 @@ function unconfirmedOf(values: RunSecrets['values'], found: RunSecrets['values']
 interface Within {
   unwanted: AbortSignal
   deadlineMs: number
-  isPassing(error: unknown): boolean
+  askForToken: () => void
 }
 
 async function readWithRetries(
   rest: Pick<Rest, 'secrets'>,
   { offer }: AgentRun,
-  { unwanted, deadlineMs, ...within }: Within,
+  { unwanted, deadlineMs, askForToken }: Within,
 ): Promise<Record<string, string>> {
   const deadline = performance.now() + deadlineMs
   for (let failures = 0; ; failures++) {
+    // That of the moment: a renewal may have come meanwhile.
+    const { token } = offer
     try {
-      // The token of the moment: a renewal may have come meanwhile.
-      return await rest.secrets(offer.run, offer.token, unwanted)
+      return await rest.secrets(offer.run, token, unwanted)
     } catch (error) {
-      const waitMs = backoffMs(failures, BACKOFF)
-      if (!within.isPassing(error)) throw new Error(textOf(error), { cause: error })
+      const isOld = isOldToken(error)
+      if (!isOld && !isPassing(error)) throw new Error(textOf(error), { cause: error })
+      const waitMs = backoffMs(failures, isOld ? REFUSED_BACKOFF : BACKOFF)
       if (unwanted.aborted || performance.now() + waitMs > deadline)
         throw new SecretsNotNow(textOf(error), { cause: error })
+      if (isOld && offer.token === token) askForToken()
       await pause(waitMs, unwanted)
     }
   }
@@ -152,8 +166,8 @@ function isPassing(error: unknown): boolean {
   return PASSING.includes(error.code) || error.status === 429 || error.status >= 500
 }
 
-function isPassingAgain(error: unknown): boolean {
-  return isPassing(error) || (error instanceof ApiError && error.code === OLD_TOKEN)
+function isOldToken(error: unknown): boolean {
+  return error instanceof ApiError && error.code === OLD_TOKEN
 }
 
 function textOf(error: unknown): string {

@@ -82,12 +82,17 @@ async function refuseMisfit(db: Db): Promise<void> {
   )
 }
 
+const hasNoRight = (error: unknown) => error instanceof Error && 'code' in error && error.code === '42501'
+
 export function unreachable(error: unknown): CannotOpen {
   const why =
     error instanceof Error ? error.message || ('code' in error ? String(error.code) : error.name) : String(error)
   return new CannotOpen(
     `The database cannot be used: ${why}.`,
-    '`npm start` starts that of the local instance; another is named by --database-url or WINDLASS_DATABASE_URL',
+    hasNoRight(error)
+      ? 'name the role that owns its tables; what was restored for another role is restored anew, for that of the ' +
+          'coordinators: `pg_restore --no-owner --role=<role>`'
+      : '`npm start` starts that of the local instance; another is named by --database-url or WINDLASS_DATABASE_URL',
     isConnectionLoss(error) ? 'unreachable' : 'failed',
   )
 }

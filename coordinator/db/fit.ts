@@ -8,6 +8,9 @@ interface Facts {
   isNew: boolean
   /** What somebody has to say who may, where a right is missing. */
   missing: string | null
+  role: string
+  /** Whose the tables are, where this role has none of its rights. */
+  foreign: string | null
 }
 
 /**
@@ -40,15 +43,27 @@ export async function refuseUnfit(sql: Sql, log: Log): Promise<void> {
              when to_regclass('graphile_worker.migrations') is null
                and not has_database_privilege(current_database(), 'create')
                then format('grant create on database %I to %I', current_database(), current_user)
-           end as missing`
-  const { database, encoding, isNew, missing } = facts
+           end as missing,
+           current_user as role,
+           (
+             select pg_get_userbyid(relowner) from pg_class
+             where oid = to_regclass('windlass_migrations') and not pg_has_role(relowner, 'usage')
+           ) as foreign`
+  const { database, encoding, isNew, missing, role, foreign } = facts
   if (encoding !== 'UTF8') {
     const what = `The database "${database}" has the encoding ${encoding}, and Windlass keeps texts of all languages`
     if (isNew) throw new Error(`${what}. ${ANOTHER}`)
     log.warn('database.encoding', { encoding, reason: `${what}: some cannot be kept. ${ANOTHER}` })
   }
+  if (foreign !== null) throw new Error(foreignTables(foreign, role))
   if (missing !== null) throw new Error(`${RIGHT} Have its owner say, in this database: \`${missing};\``)
 }
+
+/** Whoever restores a dump owns what is in it. Rights to tables are not enough: partitions are made all the time. */
+const foreignTables = (owner: string, role: string) =>
+  `The tables of Windlass in this database belong to the role "${owner}", and WINDLASS_DATABASE_URL ` +
+  `names "${role}". A backup has to be restored for the role of the coordinators: ` +
+  `\`pg_restore --no-owner --role=${role} …\` into an empty database.`
 
 const ANOTHER =
   "Make one with `create database <name> encoding 'UTF8' locale 'C' template template0`, and name that in " +

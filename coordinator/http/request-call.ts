@@ -1,4 +1,5 @@
 import { ClientGone } from '../call/body.ts'
+import { Fault } from '@windlass/shared/errors.ts'
 import type { Acting, Actor, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { Call, RawRequest } from '../api/call.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
@@ -20,6 +21,8 @@ export interface CallParts {
   raw?: RawRequest | undefined
 }
 
+const STOPPING = 'The coordinator is being stopped. Ask again.'
+
 /** The call that a handler sees. Everything that most handlers never ask for is made on demand. */
 export class RequestCall implements Call<unknown>, Open {
   readonly input: unknown
@@ -34,20 +37,23 @@ export class RequestCall implements Call<unknown>, Open {
     this.#parts = parts
   }
 
-  /** Also aborts when the server stops: whoever waits for the sake of this client is to stop waiting. */
+  /**
+   * Also aborts when the server stops: whoever waits for the sake of this client is to stop waiting. What it is aborted
+   * with is what there is to answer then.
+   */
   get gone(): AbortSignal {
     if (this.#gone) return this.#gone.signal
     const gone = new AbortController()
     this.#gone = gone
     const { response, open } = this.#parts
     // A handler may go on behind its answer; then there is nobody to be told of, nor anything to end.
-    if (response.completed) gone.abort()
+    if (response.completed) gone.abort(new ClientGone())
     else {
       open.add(this)
       // Its handler may never come to its end: nothing is left here to be ended.
       response.once('abort', () => {
         open.delete(this)
-        gone.abort()
+        gone.abort(new ClientGone())
       })
     }
     return gone.signal
@@ -58,7 +64,7 @@ export class RequestCall implements Call<unknown>, Open {
   }
 
   end(): void {
-    this.#gone?.abort()
+    this.#gone?.abort(new Fault('UNAVAILABLE', {}, STOPPING))
   }
 
   /** To be called when the handler is done. */

@@ -62,7 +62,8 @@ export function createDefinitions() {
 }
 
 function freeName(wanted: string, taken: object): string {
-  const base = wanted.replace(/\W/g, '') || 'Type'
+  // `defs.__proto__ = …` names no definition, and who resolves references may not look for one there.
+  const base = wanted.replace(/\W/g, '').replace(/^__proto__$/, '') || 'Type'
   let name = base
   for (let n = 2; Object.hasOwn(taken, name); n++) name = `${base}${n}`
   return name

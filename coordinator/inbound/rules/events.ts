@@ -1,6 +1,5 @@
 import type { ConnectionKind, Source } from '@windlass/shared/model/connection.ts'
-
-type Headers = Readonly<Record<string, string | undefined>>
+import { headerOf, type Headers } from './headers.ts'
 
 export interface About {
   kind: ConnectionKind | 'webhook'
@@ -47,7 +46,7 @@ export function idOf(about: About, headers: Headers, payload: unknown): string |
     default: {
       const own = sourced(about.dedupe, headers, payload)
       if (own !== null) return own
-      if (about.idHeader !== undefined) return headers[about.idHeader.toLowerCase()] ?? null
+      if (about.idHeader !== undefined) return headerOf(headers, about.idHeader) ?? null
       return about.kind === 'webhook' ? (headers['webhook-id'] ?? null) : null
     }
   }
@@ -58,7 +57,7 @@ export const isIdOpen = ({ kind }: About): boolean => kind === 'webhook' || kind
 
 function sourced(source: Source | null | undefined, headers: Headers, payload: unknown): string | null {
   if (!source) return null
-  return 'header' in source ? (headers[source.header.toLowerCase()] ?? null) : textAt(payload, source.field)
+  return 'header' in source ? (headerOf(headers, source.header) ?? null) : textAt(payload, source.field)
 }
 
 function textAt(payload: unknown, path: string): string | null {

@@ -8,7 +8,13 @@ const REDACTED = '[redacted]'
 /** Of one header; they have 16 KiB together. */
 const MOST_CHARS = 8000
 
-type Headers = Readonly<Record<string, string | undefined>>
+export type Headers = Readonly<Record<string, string | undefined>>
+
+/** The header of a name that a connection has chosen: every object has a `constructor`. */
+export function headerOf(headers: Headers, name: string): string | undefined {
+  const key = name.toLowerCase()
+  return Object.hasOwn(headers, key) ? headers[key] : undefined
+}
 
 export interface Hiding {
   /** Header that holds the secret itself, as the connection names it. */

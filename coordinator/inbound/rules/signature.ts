@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { BearerScheme, HmacScheme } from '@windlass/shared/model/connection.ts'
+import { headerOf, type Headers } from './headers.ts'
 
 /** What a request says of itself before its body has come. */
 interface Head {
@@ -7,7 +8,7 @@ interface Head {
   /** As the provider has it: where it was told to post. */
   url: string
   /** By lower-case name. */
-  headers: Readonly<Record<string, string | undefined>>
+  headers: Headers
 }
 
 /** By which scheme a source takes deliveries for its own. */
@@ -130,13 +131,13 @@ function standardWebhooks({ head, secrets, at }: Asked): Check {
 
 function generic(scheme: HmacScheme, { head, secrets, at }: Asked): Check {
   const { header, prefix, timestampHeader, idHeader } = scheme
-  const given = head.headers[header.toLowerCase()]
+  const given = headerOf(head.headers, header)
   if (given === undefined) return refused(missing(header))
   if (!given.startsWith(prefix)) return refused(`\`${header}\` does not begin with \`${prefix}\`.`)
-  const time = timestampHeader === undefined ? undefined : head.headers[timestampHeader.toLowerCase()]
+  const time = timestampHeader === undefined ? undefined : headerOf(head.headers, timestampHeader)
   const wrong = timestampHeader === undefined ? undefined : wrongTime(time, at, scheme.toleranceMs)
   if (wrong) return refused(wrong)
-  const id = idHeader === undefined ? undefined : head.headers[idHeader.toLowerCase()]
+  const id = idHeader === undefined ? undefined : headerOf(head.headers, idHeader)
   if (idHeader !== undefined && scheme.signed.includes('{id}') && id === undefined) return refused(missing(idHeader))
   const border = borderOf(scheme)
   if (border !== undefined && id?.includes(border)) return refused(borderIn(idHeader ?? '', border))
@@ -164,7 +165,7 @@ const borderIn = (header: string, border: string) =>
   `\`${header}\` has \`${border}\` in it, by which one could not tell where it ends in what is signed.`
 
 function bearer({ header, prefix }: BearerScheme, { head, secrets }: Asked): Check {
-  const given = head.headers[header.toLowerCase()]
+  const given = headerOf(head.headers, header)
   if (given === undefined) return refused(missing(header))
   // The scheme of `Authorization` is written in any case.
   if (given.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase())

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
+import { unreachable } from '../../admin/open.ts'
 import { openDatabase } from '../../db/client.ts'
 import { OTHER_CONNECTIONS, refuseUnfit, warnOfRoom } from '../../db/fit.ts'
 import { migrate } from '../../db/migrate.ts'
@@ -78,6 +79,21 @@ test('a role that lacks a right is told what its owner has to say, until it has 
   await ownerDb.unsafe(`grant create on schema public to ${name}`)
   await refuseUnfit(database.db, log)
   assert.ok((await migrate(database, { log })).applied.length > 0)
+})
+
+test('a role that another one has restored the tables for is told how to restore them', async (t) => {
+  const database = await anEmpty(t, { connections: -1 })
+  const { name, ownerDb } = database
+  await ownerDb.unsafe(`grant all on schema public to ${name}; grant create on database ${name} to ${name}`)
+  await ownerDb`create table windlass_migrations ()`
+  const error = await database.db`table windlass_migrations`.catch((denied: unknown) => denied)
+  assert.match(unreachable(error).next, /pg_restore --no-owner --role=/)
+  await ownerDb.unsafe(`grant all on all tables in schema public to ${name}`)
+  await assert.rejects(migrate(database, { log }), ({ message }: Error) =>
+    message.includes(`names "${name}". A backup has to be restored for the role of the coordinators: \`pg_restore`),
+  )
+  await ownerDb.unsafe(`alter table windlass_migrations owner to ${name}`)
+  await refuseUnfit(database.db, log)
 })
 
 test('a schema that only the search_path knows is to be made', async (t) => {

@@ -85,6 +85,30 @@ test('nothing is read for those who have left while they waited for their turn',
   held[3]!()
   for (const answer of [...first, last]) assert.equal((await answer).status, 200)
   assert.equal(begun(), 4)
+  assert.deepEqual(
+    server.logged.filter(({ level }) => level !== 'debug' && level !== 'info'),
+    [],
+    'whoever leaves is no failure of ours',
+  )
+})
+
+test('who waits for a turn while the server stops is told to come again, and nothing has failed', async () => {
+  const { server, ask, held, begun } = await holding('runs.list', { runs: [], nextCursor: null })
+  const all = Array.from({ length: 4 }, () => ask('/v1/orgs/acme/runs'))
+  await untilPolled('three to begin', () => begun() === 3)
+  await ask('/healthz')
+  const closed = server.close()
+  for (const end of held) end()
+  const statuses = (await Promise.all(all)).map(({ status }) => status)
+  await closed
+  assert.deepEqual(
+    statuses.toSorted((a, b) => a - b),
+    [200, 200, 200, 503],
+  )
+  assert.deepEqual(
+    server.logged.filter(({ level }) => level === 'error'),
+    [],
+  )
 })
 
 test('of what else an org asks three are answered at once', async (t) => {

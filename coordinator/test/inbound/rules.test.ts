@@ -214,6 +214,15 @@ test('events and ids are what the provider calls them', () => {
   assert.equal(eventOf({ kind: 'bearer' }, {}, { type: 'x' }), null)
 })
 
+test('a header that nobody sent is none, whatever every object has', () => {
+  for (const header of ['constructor', 'valueOf', '__proto__']) {
+    assert.equal(eventOf({ kind: 'hmac', event: { header } }, {}, {}), null, header)
+    assert.equal(idOf({ kind: 'hmac', dedupe: { header } }, {}, {}), null, header)
+    assert.equal(idOf({ kind: 'hmac', idHeader: header }, {}, {}), null, header)
+  }
+  assert.equal(eventOf({ kind: 'hmac', event: { header: 'Constructor' } }, { constructor: 'own' }, {}), 'own')
+})
+
 test('credentials are stored as [redacted]', () => {
   const given = { authorization: 'Bearer x', cookie: 'a=b', 'x-gitlab-token': 'x', 'x-shown': 'x', accept: '*/*' }
   assert.deepEqual(withoutCredentials(given, { secretHeader: 'X-Shown', judgedBy: [], secrets: [] }), {

@@ -192,6 +192,16 @@ for (const { who, scheme, text, hash, encoding, headers = {} } of SIGNERS)
     holds({ auth: { kind: 'hmac', hmac }, headers: all }, hmac.timestampHeader !== undefined)
   })
 
+test('a scheme whose header every object has finds what was sent, and no more', () => {
+  for (const header of ['constructor', '__proto__']) {
+    const schemes: Auth[] = [
+      { kind: 'bearer', bearer: { header, prefix: '' } },
+      { kind: 'hmac', hmac: HmacScheme.parse({ header, encoding: 'hex' }) },
+    ]
+    for (const auth of schemes) assert.equal(verdictOf({ auth, headers: {} }).isVerified, false)
+  }
+})
+
 test('a bearer is compared as a whole, before any of the body has come', () => {
   const auth: Auth = { kind: 'bearer', bearer: BearerScheme.parse({}) }
   const shown = (text: string) => verdictOf({ auth, headers: { authorization: text } }).isVerified

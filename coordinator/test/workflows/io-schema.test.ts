@@ -111,6 +111,11 @@ test('a type that contains itself becomes a definition', async () => {
   })
 })
 
+test('a type may have a name that every object has', async () => {
+  const schema = await outputOf('{ x: __proto__; y: __proto__ }', 'type __proto__ = { a: string }')
+  assert.deepEqual(Object.keys((schema as { $defs: object }).$defs), ['Type'])
+})
+
 test('types that are used again and again are written once', async () => {
   const levels = Array.from({ length: 20 }, (_, n) => `type T${n} = { a: T${n + 1}; b: T${n + 1} }`).join('\n')
   const schema = await outputOf('T0', `${levels}\ntype T20 = { leaf: string }`)

@@ -2,8 +2,9 @@
 const MOST_PARTS = 4000
 
 /**
- * Whether messages have so many names and items of lists that the library, which holds each of them against its schemas,
- * would stop everybody else for seconds. It does not look into the values of `arguments`, where the input of a run may stand.
+ * Whether messages have so many names and items of lists that the library, which holds each of them against its
+ * schemas, would stop everybody else for seconds. It does not look into the values of `arguments`, where the input of a
+ * run may stand.
  */
 export function hasTooManyParts(messages: readonly unknown[]): boolean {
   let left = MOST_PARTS

@@ -56,11 +56,11 @@ export interface Targets {
   forget(orgId: OrgId): void
 }
 
-/** 200 versions at 50 KB of schemas are 10 MB. */
-const MOST_VERSIONS = 200
+/** 700 versions with 50 KB of schemas, or 60 of the largest. */
+const MOST_CHARS = 32 * 1024 * 1024
 
 export function createVersions(db: Db): Versions {
-  const cache = new LRUCache<VersionId, Version>({ max: MOST_VERSIONS })
+  const cache = new LRUCache<VersionId, Version>({ maxSize: MOST_CHARS, sizeCalculation: charsOf })
   return {
     async get(id, through = db) {
       const known = cache.get(id)
@@ -72,6 +72,10 @@ export function createVersions(db: Db): Versions {
       return version
     },
   }
+}
+
+function charsOf({ descriptor, input, output }: Version): number {
+  return JSON.stringify(descriptor).length + (input?.text.length ?? 0) + (output?.text.length ?? 0)
 }
 
 /** What descriptors lack that were deployed by an earlier release. */
@@ -109,28 +113,38 @@ export type TargetsChange = { targets: Targets; bell: Pick<Bell, 'ring'> }
 const FRESH_MS = 1000
 const MOST_TARGETS = 2000
 
-export function createTargets(db: Db, versions: Versions): Targets {
-  const cache = createOrgCache<ReturnType<Targets['resolve']>>({ max: MOST_TARGETS, ttlMs: FRESH_MS })
+/** Without the version: of 2,000 with large schemas these would be gigabytes. */
+type Found = Promise<(Omit<Resolved, 'version'> & { versionId: VersionId }) | undefined>
 
-  async function look(orgId: OrgId, workflow: WorkflowRef, number: number | undefined): Promise<Resolved | undefined> {
+export function createTargets(db: Db, versions: Versions): Targets {
+  const cache = createOrgCache<Found>({ max: MOST_TARGETS, ttlMs: FRESH_MS })
+
+  async function look(orgId: OrgId, workflow: WorkflowRef, number: number | undefined): Found {
     const row = await store.findTarget(db, orgId, workflow, number)
     if (!row) return undefined
     return {
-      version: await versions.get(row.versionId),
+      versionId: row.versionId,
       pool: row.poolId ? { id: row.poolId, name: row.poolName! } : null,
       disabled: row.disabledAt ? { at: row.disabledAt, by: row.disabledBy! } : null,
     }
   }
 
+  function find(orgId: OrgId, workflow: WorkflowRef, number: number | undefined): Found {
+    const key = `${workflow}/${number ?? ''}`
+    const known = cache.get(orgId, key)
+    if (known) return known
+    const found = look(orgId, workflow, number)
+    cache.set(orgId, key, found)
+    found.catch(() => cache.drop(orgId, key, found))
+    return found
+  }
+
   const targets: Targets = {
-    resolve(orgId, workflow, number) {
-      const key = `${workflow}/${number ?? ''}`
-      const known = cache.get(orgId, key)
-      if (known) return known
-      const found = look(orgId, workflow, number)
-      cache.set(orgId, key, found)
-      found.catch(() => cache.drop(orgId, key, found))
-      return found
+    async resolve(orgId, workflow, number) {
+      const found = await find(orgId, workflow, number)
+      if (!found) return undefined
+      const { versionId, pool, disabled } = found
+      return { version: await versions.get(versionId), pool, disabled }
     },
     async among(orgId, workflow, numbers) {
       if (numbers.length === 0) return targets

@@ -33,16 +33,15 @@ test('names and items count wherever the library looks, and not within the value
     assert.equal(hasTooManyParts([message]), Array.isArray(message))
 })
 
-// One such request a second stopped a coordinator for all: 120,000 names or 520,000 items were held against the schemas of the protocol.
+// One such request a second stopped a coordinator: 120,000 names or 520,000 items were held against its schemas.
 test('a message with very many parts is refused before the library looks at it', async () => {
   const many = names(20_000)
-  const initialize = { protocolVersion: '2025-11-25', capabilities: many, clientInfo: { name: 'a', version: '1' } }
+  const clientInfo = { name: 'a', version: '1' }
+  const initialize = { protocolVersion: '2025-11-25', capabilities: many, clientInfo }
+  const withIcons = { ...initialize, capabilities: {}, clientInfo: { ...clientInfo, icons: Array(520_000).fill(1) } }
   for (const [method, params] of [
     ['initialize', initialize],
-    [
-      'initialize',
-      { ...initialize, capabilities: {}, clientInfo: { name: 'a', version: '1', icons: Array(520_000).fill(1) } },
-    ],
+    ['initialize', withIcons],
     ['tools/list', { _meta: many }],
     ['tools/call', { name: 'get_run', arguments: many }],
   ] as const) {

@@ -6,6 +6,8 @@ const MAX_FILES = 2_000
 // Longer names do not fit a tar header without extensions, nor some file systems.
 const MAX_PATH_BYTES = 512
 const MAX_SEGMENT_BYTES = 255
+/** Each folder of each file is looked at: 2,000 files in 255 folders each took half a second, and 1 GB. */
+const MAX_FOLDERS = 32
 
 /** Refuses files that could leave their folder, hide one another, or are simply too much. */
 export function checkSourceFiles(files: readonly SourceFile[], mostBytes: number): void {
@@ -49,6 +51,7 @@ function pathFault(path: string): string | undefined {
   if (path.includes('\\')) return 'holds a backslash: separate folders with `/`'
   if (path.startsWith('/') || /^[A-Za-z]:/.test(path)) return 'is absolute: give it relative to the workflow folder'
   const segments = path.split('/')
+  if (segments.length - 1 > MAX_FOLDERS) return `lies in more than ${MAX_FOLDERS} folders`
   if (segments.includes('..')) return 'leaves the workflow folder: `..` is not allowed'
   if (segments.includes('.') || segments.includes(''))
     return 'has an empty or `.` part: write it plainly, such as `lib/a.ts`'

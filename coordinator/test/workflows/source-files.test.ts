@@ -20,7 +20,14 @@ function refusal(...paths: string[]): DeployError {
 
 test('plain relative paths are fine, dots within names too', () => {
   checkSourceFiles(
-    ['workflow.jsonc', 'index.ts', 'lib/..a/b...ts', '.env.example', 'vendor/@scope/pkg/sub.mjs'].map((path) => ({
+    [
+      'workflow.jsonc',
+      'index.ts',
+      'lib/..a/b...ts',
+      '.env.example',
+      'vendor/@scope/pkg/sub.mjs',
+      `${'a/'.repeat(32)}b`,
+    ].map((path) => ({
       path,
       content: '',
     })),
@@ -44,6 +51,7 @@ for (const path of [
   'a/',
   'a/./b',
   'x'.repeat(600),
+  `${'a/'.repeat(33)}b`,
 ]) {
   test(`the path ${JSON.stringify(path.slice(0, 20))} is refused by name`, () => {
     const error = refusal('index.ts', path)

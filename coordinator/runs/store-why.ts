@@ -174,7 +174,8 @@ export interface Wait {
   dueAt: Date | null
   inputId: InputId | null
   prompt: string | null
-  onTimeout: string | null
+  /** Its program has an answer for when nobody gives one. That may have a megabyte, and is not read. */
+  hasDefault: boolean
   childRunId: RunId | null
   childStatus: RunStatus | null
   childWorkflow: string | null
@@ -190,7 +191,7 @@ export function waits(tx: Tx, id: RunId, attempt: number): Promise<Wait[]> {
              (select t.due_at from timers t where t.run_id = j.run_id and t.kind = j.kind and t.n = j.n),
              j.due_at
            ) as due_at,
-           i.id as input_id, i.prompt, i.on_timeout, j.child_run_id,
+           i.id as input_id, i.prompt, i.on_timeout is not null as has_default, j.child_run_id,
            c.status as child_status, w.slug as child_workflow
     from journal j
     left join inputs i on i.run_id = j.run_id and i.n = j.n

@@ -28,12 +28,12 @@ function inputCause(wait: Wait, about: object): Cause {
   })
 }
 
-function inputMessage({ prompt, dueAt, onTimeout }: Wait): string {
+function inputMessage({ prompt, dueAt, hasDefault }: Wait): string {
   // On one line: it becomes part of a sentence.
   const line = (prompt ?? '').replace(/\s+/g, ' ').trim()
   const shown = line.length > PROMPT_SHOWN ? `${line.slice(0, PROMPT_SHOWN)}…` : line
   if (dueAt === null) return `It waits for an answer to: ${shown}`
-  const then = onTimeout === null ? 'the call fails' : 'it goes on with the answer that its program has set for that'
+  const then = hasDefault ? 'it goes on with the answer that its program has set for that' : 'the call fails'
   return `It waits for an answer until ${timeText(dueAt)}; then ${then}. It asks: ${shown}`
 }
 

@@ -179,12 +179,14 @@ test('a waiting run lists every open wait with its place in the program, its pro
   const { pool, workflow } = await aPool()
   const other = await aPool()
   const crew = await aCrew(pool)
-  const asks = [sleepFor(60_000), question({ prompt: 'Ship\nit?', timeoutMs: 1000_000 }), call(other.workflow)]
+  const timed = question({ prompt: 'Ship\nit?', timeoutMs: 1000_000 })
+  const withDefault = question({ timeoutMs: 1000_000, onTimeoutText: `"${'x'.repeat(1_000_000)}"` })
+  const asks = [sleepFor(60_000), timed, call(other.workflow), withDefault]
   const { run } = await aParkedRun(crew, { workflow }, ...asks)
   const why = await whyOf(run)
-  assert.deepEqual([why.status, codesOf(why)], ['awaiting_input', ['SLEEP', 'INPUT', 'CHILD']])
+  assert.deepEqual([why.status, codesOf(why)], ['awaiting_input', ['SLEEP', 'INPUT', 'CHILD', 'INPUT']])
   assert.deepEqual(why.process, { place: 'parked', runner: { id: crew.agent.id, name: 'east-1' } })
-  const [sleep, input, child] = why.causes
+  const [sleep, input, child, defaulted] = why.causes
   assert.deepEqual([sleep!.at, input!.at, child!.at], ['index.ts:1:1', 'index.ts:2:1', 'index.ts:3:1'])
   assert.ok(sleep!.until! > Date.now() && sleep!.until! < Date.now() + 61_000)
   assert.match(input!.message, /^It waits for an answer until .* UTC; then the call fails\. It asks: Ship it\?$/)
@@ -194,7 +196,8 @@ test('a waiting run lists every open wait with its place in the program, its pro
     new RegExp(`^It waits for ${child!.childRunId} of ${other.workflow}, which is queued\\.$`),
   )
   assert.match(child!.change, new RegExp(`windlass runs why ${child!.childRunId}`))
-  assert.match(why.summary, /^It waits for 1 answer, 1 called run and 1 sleep\.$/)
+  assert.match(defaulted!.message, /; then it goes on with the answer that its program has set for that\. It asks/)
+  assert.match(why.summary, /^It waits for 2 answers, 1 called run and 1 sleep\.$/)
 
   const evicted = await anEvictedRun(crew, { workflow }, sleepFor())
   const rest = await whyOf(evicted.run)

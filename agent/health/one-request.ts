@@ -95,7 +95,7 @@ const MALFORMED: Answer = { status: 400, type: 'text/plain', body: 'This is not 
 const BROKEN: Answer = { status: 500, type: 'text/plain', body: 'This failed. The log of the agent says why.\n' }
 
 async function respond(socket: Socket, head: string, answer: Answering): Promise<void> {
-  const [, method = '', path = ''] = /^([A-Z]+) ([^\s?]+)\S* HTTP\/1\.[01]\r\n/.exec(head) ?? []
+  const [, method = '', path = ''] = /^([A-Z]+) ([^\s?]+)(?:\?\S*)? HTTP\/1\.[01]\r\n/.exec(head) ?? []
   const { status, type, body, allow } = await (method ? answer({ method, path }) : MALFORMED)
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

@@ -77,6 +77,8 @@ const MOST_STEPS = 2e5
 /** Values that may take more, half a millisecond, are judged in turns: many requests may begin in one of the loop. */
 const STEPS_OF_TURN = 2e4
 const MOST_VERDICTS = 500
+/** Of schemas that are compiled in this process. A character takes some 40 bytes then. */
+const MOST_COMPILED_CHARS = 1024 * 1024
 /** Time for which a value that took too long is not tried again: who gave up waiting for its verdict asks once more. */
 const SLOW_FRESH_MS = 60_000
 
@@ -116,7 +118,7 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
   })
   const budget = createBudget({ ms: runMs, windowMs: WINDOW_MS })
   const compiling = createBudget(COMPILING)
-  const checks = new LRUCache<string, Check>({ max: MOST_VERDICTS })
+  const checks = new LRUCache<string, Check>({ max: MOST_VERDICTS, maxSize: MOST_COMPILED_CHARS })
   /** Schemas by which something can be judged. */
   const usable = new LRUCache<string, true>({ max: MOST_VERDICTS })
   const slowInputs = createSlowInputs()
@@ -129,7 +131,7 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
     const since = performance.now()
     try {
       const check = compile(origin, JSON.parse(text) as JsonSchema)
-      checks.set(key, check)
+      checks.set(key, check, { size: text.length })
       return check
     } catch {
       // The process will say why the schema cannot be compiled.

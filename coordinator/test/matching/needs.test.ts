@@ -82,7 +82,10 @@ test('so does one that continues, by an answer or by the sweeper, and one that i
   await link.report(answered, 1, end({ how: 'cancelled', forced: false }))
 
   const asleep = await anEvictedRun(crew(), { workflow: 'special' }, sleepFor())
-  await c.db`update journal set state = 'closed' where run_id = ${asleep.run}`
+  await c.db`
+    update journal
+    set state = 'done', result = 'null', completion = nextval('journal_completions')
+    where run_id = ${asleep.run}`
   await c.db`delete from timers where run_id = ${asleep.run}`
   assert.equal(await sweepRunsOnce(c.deps), 1)
   const continued = await isTaken(asleep.run)

@@ -2,15 +2,18 @@ import { closeSync, openSync, readlinkSync, readSync } from 'node:fs'
 
 /** A look keeps their lists, of up to 1 MiB each. */
 const MOST_NAMESPACES = 8
+/** In a look. Whoever is in one sees what is below it alone, and anybody may have thousands of them. */
+const MOST_CHROOTS = 8
 
 /**
  * Where paths lead other processes, for one look at all of them. What is read of a namespace serves all processes in
- * it: any user may put thousands into one with many mounts, to keep us busy.
+ * it that have one root: any user may put thousands into one with many mounts, to keep us busy.
  */
 export class MountViews {
   readonly #known = new Map<string, MountView>()
   readonly #own = link('/proc/self/ns/mnt')
   #mine: MountView | undefined
+  #chroots = 0
 
   /** Whether it works in this folder of ours or below, and not in one that has the same path in a container. */
   isInside(pid: number, folder: string): boolean {
@@ -45,16 +48,18 @@ export class MountViews {
   }
 
   #viewOf(pid: number): MountView {
-    const namespace = link(`/proc/${pid}/ns/mnt`)
-    const known = this.#known.get(namespace)
+    const root = link(`/proc/${pid}/root`)
+    const seen = `${link(`/proc/${pid}/ns/mnt`)} ${root}`
+    const known = this.#known.get(seen)
     if (known) return known
+    if (root !== '/' && this.#chroots++ >= MOST_CHROOTS) return new MountView(undefined)
     const text = readMounts(String(pid), THEIR_BYTES, THEIR_MOUNTS)
     const view = new MountView(text)
     // Of one that has just ended nothing is read, which says nothing of the others.
     if (text === undefined) return view
     const [oldest] = this.#known.size < MOST_NAMESPACES ? [] : this.#known.keys()
     if (oldest !== undefined) this.#known.delete(oldest)
-    this.#known.set(namespace, view)
+    this.#known.set(seen, view)
     return view
   }
 }

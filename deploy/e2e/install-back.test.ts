@@ -140,6 +140,15 @@ test('nor does one that fails undo what was there before both', { skip }, async 
   assert.deepEqual(host.files(), untouched)
 })
 
+test('a first call that fails leaves settings that were there as they were', { skip }, async (t) => {
+  const host = aBareHost(t)
+  mkdirSync(dirname(host.config))
+  writeFileSync(host.config, 'WINDLASS_URL="https://other.example"\nWINDLASS_AGENT_LABELS="gpu"\n')
+  const before = host.settings()
+  assert.equal((await host.installs('--token bad --labels eu')).code, 1)
+  assert.deepEqual(host.settings(), before)
+})
+
 test('what a killed call has made is known to the removal of the agent', { skip }, async (t) => {
   const host = aBareHost(t)
   assert.equal((await host.installs('--token good --user wlsvc', MOMENTS.user)).code, null)

@@ -130,7 +130,7 @@ async function released(t: TestContext, systemd: string): Promise<Record<string,
   t.after(() => rmSync(root, { recursive: true }))
   const unit = join(root, 'system.slice/windlass-agent.service')
   const runs = join(unit, 'windlass-runs-0')
-  const files = { unit, runs, program: join(runs, 'one'), own: join(runs, 'one/.box'), idle: join(runs, 'idle') }
+  const files = { unit, runs, program: `${runs}/one`, own: `${runs}/one/.b${'/a'.repeat(1100)}`, idle: `${runs}/idle` }
   for (const each of Object.values(files)) mkdirSync(each, { recursive: true })
   // Nobody can write there, nor into the groups of a program that works against us.
   mkdirSync(join(runs, 'first'))

@@ -13,13 +13,10 @@ version=$(systemctl --version 2>/dev/null | sed -n '1s/^systemd \([0-9]*\).*/\1/
 # What is called after the end of a service is in a group of its own.
 own=$(sed -n 's/^0:://p' "${2:-/proc/self/cgroup}")
 # Those below first: a controller that one of them hands on cannot be taken from it. A program may have made groups of
-# its own, to any depth and with any name. Where the kernel refuses one, the others are released all the same.
-release() {
-  for below in "$1"/*/ "$1"/.[!.]*/ "$1"/..?*/; do
-    [ ! -d "$below" ] || release "${below%/}"
-  done
-  [ -f "$1/cgroup.subtree_control" ] || return 0
-  names=$(cat "$1/cgroup.subtree_control")
-  for name in $names; do printf -- '-%s' "$name" >"$1/cgroup.subtree_control" || :; done
-}
-release "$ROOT${own%/.control}"
+# its own, to any depth and with any name but one of two lines. Where the kernel refuses one, or it has gone meanwhile,
+# the others are released all the same.
+find "$ROOT${own%/.control}" -depth -type d | while IFS= read -r group; do
+  file=$group/cgroup.subtree_control
+  [ -f "$file" ] || continue
+  for name in $(cat "$file" || :); do printf -- '-%s' "$name" >"$file" || :; done
+done

@@ -47,6 +47,7 @@ undo() {
   elif [ -n "$UNDO" ]; then
     rm -rf "$TARGET"
     abandoned
+    settings_back
     [ -z "$NEW_CONFIG$(recorded new_config)" ] || rm -f "$CONFIG"
     # The answer to a registration may have been lost: the token serves once, and with this key once more.
     [ -z "$NEW_STATE$(recorded new_state)" ] || [ -s "$STATE/first-key.json" ] || [ -s "$STATE/identity.json" ] ||
@@ -59,10 +60,12 @@ undo() {
   printf '%s%s\n' "$MADE" "$FORMER" | while read -r made; do rmdir "$made" 2>/dev/null || :; done
 }
 
+settings_back() { [ ! -f "$WORK/settings" ] || cat "$WORK/settings" >"$CONFIG"; }
+
 # To the version, the settings and the user that were there before.
 back() {
   wanted=$RUN_AS
-  [ ! -f "$WORK/settings" ] || cat "$WORK/settings" >"$CONFIG"
+  settings_back
   if [ -f "$WORK/record" ]; then
     cat "$WORK/record" >"$RECORD"
     RUN_AS=$(recorded run_as)

@@ -126,6 +126,27 @@ test(
   },
 )
 
+test(
+  'what a process sees of a namespace in a chroot is not what the others see',
+  { skip: NEEDS_NAMESPACES },
+  async (t) => {
+    const home = aHome(t)
+    const cwd = path.join(home, 'workspaces/1')
+    const jail = aHome(t)
+    const script = `mount -t tmpfs none '${home}' && mkdir -p '${cwd}' && cd '${cwd}' &&
+      exec perl -e '$| = 1; chroot("${jail}") or die; print "ready\\n"; sleep 300'`
+    const first = spawn('unshare', ['-m', 'sh', '-c', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+    t.after(() => first.kill('SIGKILL'))
+    await once(first.stdout, 'data')
+    const pid = String(first.pid)
+    const second = spawn('sh', ['-c', `exec nsenter --mount=/proc/${pid}/ns/mnt sh -c 'cd ${cwd} && exec sleep 300'`])
+    t.after(() => second.kill('SIGKILL'))
+    await untilPolled('it has entered', () => isIn(second.pid!, cwd))
+    await endLeftovers(home, createLog({}, 'error', { write: () => {} }))
+    assert.equal(isGone(second.pid!), false)
+  },
+)
+
 /** Where the kernel says that it works, as it is called there. */
 function isIn(pid: number, folder: string): boolean {
   try {

@@ -187,8 +187,11 @@ export function countTicks(when: When, after: number, until: number): number {
   if (when.kind === 'at') return when.at > after && when.at <= until ? 1 : 0
   if (when.kind === 'rate') return countOfRate(when, after, until)
   const pattern = patternOf(when.cron)
-  let count = 0
-  for (let from = after, to = after; from < until; from = to) {
+  // What the clock shows for the second time has fired: where that may be so, they are looked for as well.
+  const isUneven = offsetAt(when.timezone, after - UNEVEN_MS) !== offsetAt(when.timezone, after)
+  const even = isUneven ? Math.min(after + UNEVEN_MS, until) : after
+  let count = [...ticksBetween(when, after, even)].length
+  for (let from = even, to = even; from < until; from = to) {
     const offset = offsetAt(when.timezone, from)
     const wall = from + offset
     // Up to the last millisecond of the local day.

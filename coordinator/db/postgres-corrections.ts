@@ -191,6 +191,9 @@ export const CORRECTIONS: readonly Correction[] = [
     find: `  function RowDescription(x) {`,
     put: `  // A place in the code has one text, or composes some.
   function keep({ strings, signature, statement }) {
+    // The same was prepared while this was on its way: only without parameters these do not wait for each other.
+    const { name: former } = statements[signature] || statement
+    former !== statement.name && letGo(former)
     statements[signature] = statement
     const own = composed.get(strings) || composed.set(strings, new Set()).get(strings)
     own.add(signature)
@@ -200,17 +203,21 @@ export const CORRECTIONS: readonly Correction[] = [
     own.delete(oldest)
     const { name } = statements[oldest] || statement
     delete statements[oldest]
-    name !== statement.name && write(b().C().str('S').str(name + b.N).end())
+    name !== statement.name && letGo(name)
+  }
+
+  function letGo(name) {
+    write(b().C().str('S').str(name + b.N).end())
   }
 
   function RowDescription(x) {`,
   },
   {
     file: 'connection.js',
-    why: 'the same; those used last are kept',
+    why: 'the same; those used last are kept, by the place that had them prepared',
     find: `    q.describeFirst = q.onlyDescribe ||`,
     put: `    const own = q.prepared && composed.get(q.strings)
-    own && own.size > 1 && (own.delete(q.signature), own.add(q.signature))
+    own && own.size > 1 && own.delete(q.signature) && own.add(q.signature)
     q.describeFirst = q.onlyDescribe ||`,
   },
   {

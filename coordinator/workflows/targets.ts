@@ -61,15 +61,28 @@ const MOST_CHARS = 32 * 1024 * 1024
 
 export function createVersions(db: Db): Versions {
   const cache = new LRUCache<VersionId, Version>({ maxSize: MOST_CHARS, sizeCalculation: charsOf })
+  const underWay = new Map<VersionId, Promise<Version>>()
+
+  async function read(id: VersionId, through: Sql): Promise<Version> {
+    const row = await store.versionForExecution(through, id)
+    if (!row) throw new Error(`version ${id} of a run is missing`)
+    const version = toVersion(row)
+    cache.set(id, version)
+    return version
+  }
+
+  /** All who trigger a version at once wait for one look at it. */
+  function readOnce(id: VersionId): Promise<Version> {
+    const known = underWay.get(id)
+    if (known) return known
+    const found = read(id, db).finally(() => underWay.delete(id))
+    underWay.set(id, found)
+    return found
+  }
+
   return {
-    async get(id, through = db) {
-      const known = cache.get(id)
-      if (known) return known
-      const row = await store.versionForExecution(through, id)
-      if (!row) throw new Error(`version ${id} of a run is missing`)
-      const version = toVersion(row)
-      cache.set(id, version)
-      return version
+    async get(id, through) {
+      return cache.get(id) ?? (through ? read(id, through) : readOnce(id))
     },
   }
 }

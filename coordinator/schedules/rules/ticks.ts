@@ -129,29 +129,30 @@ export function newestTicks(when: When, after: number, until: number, count: num
     return Array.from({ length: ticks }, (_, i) => last - (ticks - 1 - i) * when.rateMs)
   }
   // There may be thousands: looked for from the end, in ever longer stretches.
-  for (let stretch = STRETCH_MS; ; stretch *= 4) {
-    const from = Math.max(after, until - stretch)
-    const ticks: number[] = []
-    for (const tick of ticksBetween(when, from, until))
-      if (ticks.push(tick) > count + MOST_IN_STRETCH) return newestOfMany(when, from, until, count)
-    if (ticks.length >= count || from === after) return ticks.slice(-count)
+  let [ticks, end]: [number[], number | null] = [[], until]
+  while (end !== null && ticks.length < count) {
+    const stretch = stretchOf(when, after, end, count - ticks.length)
+    ticks = [...stretch.ticks, ...ticks]
+    // Before it lies a whole season of a pattern that ticks each minute in some months, say.
+    end = lastTick(when, after, stretch.from)
   }
+  return ticks.slice(-count)
 }
 
 const STRETCH_MS = 2 * HOUR_MS
 /** They take some 50 ms. */
 const MOST_IN_STRETCH = 1000
 
-/** Of a pattern that ticks each minute in some months, say: from the last tick back, and again from the one before. */
-function newestOfMany(when: When, after: number, until: number, count: number): number[] {
-  let ticks: number[] = []
-  let last = lastTick(when, after, until)
-  while (last !== null && ticks.length < count) {
-    const from = Math.max(after, last - STRETCH_MS)
-    ticks = [...ticksBetween(when, from, last), ...ticks]
-    last = lastTick(when, after, from)
+/** The longest before `end` that is looked through: with `count` ticks, from `after` on, or before one of too many. */
+function stretchOf(when: When, after: number, end: number, count: number): { from: number; ticks: number[] } {
+  let found: { from: number; ticks: number[] } = { from: end, ticks: [] }
+  for (let stretch = STRETCH_MS; ; stretch *= 4) {
+    const from = Math.max(after, end - stretch)
+    const ticks: number[] = []
+    for (const tick of ticksBetween(when, from, end)) if (ticks.push(tick) > count + MOST_IN_STRETCH) return found
+    found = { from, ticks }
+    if (ticks.length >= count || from === after) return found
   }
-  return ticks.slice(-count)
 }
 
 /** The last behind `after`, up to and with `until`. Halves the time in which it lies: none is looked for backwards. */
@@ -186,8 +187,11 @@ export function countTicks(when: When, after: number, until: number): number {
   if (when.kind === 'at') return when.at > after && when.at <= until ? 1 : 0
   if (when.kind === 'rate') return countOfRate(when, after, until)
   const pattern = patternOf(when.cron)
-  let count = 0
-  for (let from = after, to = after; from < until; from = to) {
+  // What the clock shows for the second time has fired: where that may be so, they are looked for as well.
+  const isUneven = offsetAt(when.timezone, after - UNEVEN_MS) !== offsetAt(when.timezone, after)
+  const even = isUneven ? Math.min(after + UNEVEN_MS, until) : after
+  let count = [...ticksBetween(when, after, even)].length
+  for (let from = even, to = even; from < until; from = to) {
     const offset = offsetAt(when.timezone, from)
     const wall = from + offset
     // Up to the last millisecond of the local day.

@@ -59,3 +59,33 @@ test('those that were used last are kept, also within a transaction and behind a
   const after30 = await preparedIn(db)
   assert.ok(after30.includes(popular!) && after30.length === MOST, after30.join('\n'))
 })
+
+test('one without parameters that was prepared several times at once is kept once', async (t) => {
+  const single = openDatabase({ url: database.url, max: 1, log })
+  t.after(() => single.close())
+  const { db } = single
+  for (let n = 0; n < 10; n++) {
+    const one = () => db<[{ n: number }]>`select ${db.unsafe(String(n))} as n, 'composed' as marked`
+    for (const [row] of await Promise.all(Array.from({ length: 20 }, one))) assert.equal(row.n, n)
+  }
+  assert.equal((await preparedIn(db)).length, MOST)
+})
+
+test('places that compose the same texts have no more of them together than each for itself', async (t) => {
+  const single = openDatabase({ url: database.url, max: 1, log })
+  t.after(() => single.close())
+  const { db } = single
+  const double = (value: number, text: string) =>
+    db<[{ sum: number }]>`select ${value}::int * ${db.unsafe(text)} as sum, 'composed' as marked`
+  const twice = (value: number, text: string) =>
+    db<[{ sum: number }]>`select ${value}::int * ${db.unsafe(text)} as sum, 'composed' as marked`
+  for (const filters of ALL) {
+    const callers = filters % 2 === 0 ? [double, twice] : [twice, double]
+    for (const call of callers) {
+      const [{ sum }] = await call(3, String(filters))
+      assert.equal(sum, 3 * filters)
+    }
+  }
+  const count = (await preparedIn(db)).length
+  assert.ok(count <= 2 * MOST, `${count} texts`)
+})

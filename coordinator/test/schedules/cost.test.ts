@@ -66,6 +66,15 @@ test('the newest ticks are found with few looks where thousands lie far back, an
   assert.deepEqual(newestTicks(when, begin - 1, begin, 3), [begin])
 })
 
+test('as many as are caught up cost few looks too where they lie apart, and far back', (t) => {
+  const when: When = { kind: 'cron', cron: '0 */3 * 1-9 *', timezone: 'Europe/London' }
+  const end = Date.UTC(2028, 8, 30, 20)
+  let ticks: number[] = []
+  const read = clocksRead(t, () => (ticks = newestTicks(when, Date.UTC(2028, 0, 1), Date.UTC(2028, 11, 30), 208)))
+  assert.deepEqual([ticks.length, ticks[0], ticks.at(-1)], [208, end - 207 * 3 * 3_600_000, end])
+  assert.ok(read <= 12_000, `${read} looks`)
+})
+
 test('thousands of patterns do not stay in memory', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

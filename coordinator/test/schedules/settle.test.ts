@@ -78,6 +78,14 @@ test('counting days and looking from the end find what a walk along all ticks fi
   assert.equal(nextTick(rate, START + DAY - 10_000), START + DAY)
 })
 
+test('a fixed time that the clock shows again is not counted again behind it', () => {
+  const when: When = { kind: 'cron', cron: '30 1,5 * * *', timezone: 'Europe/London' }
+  const back = Date.UTC(2027, 9, 31, 1)
+  for (const after of [back - DAY, back - 1_800_000, back - 1, back, back + 600_000, back + 1_800_000, back + DAY / 8])
+    for (const until of [after, back + 1_900_000, back + DAY / 2, back + 2 * DAY])
+      if (until >= after) assert.equal(countTicks(when, after, until), [...ticksBetween(when, after, until)].length)
+})
+
 test('what was due at a pause is settled, and nothing of the pause, before or after it went on and was edited', () => {
   const MINUTE = 60_000
   const rate = { kind: 'rate', rateMs: 10 * MINUTE, anchorAt: START } as const

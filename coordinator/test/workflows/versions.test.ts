@@ -27,6 +27,19 @@ test('a transaction that needs a version reads it itself: others like it may hol
   assert.equal(found.id, versionId)
 })
 
+test('all who ask for a version at once wait for one look at it', async () => {
+  const { slug } = await aWorkflow(c)
+  let looks = 0
+  const counted = ((...args: Parameters<Db>) => {
+    looks++
+    return c.db(...args)
+  }) as unknown as Db
+  const targets = createTargets(counted, createVersions(counted))
+  const found = await Promise.all(Array.from({ length: 50 }, () => targets.resolve(c.orgId, slug)))
+  assert.ok(looks <= 4, `${looks} looks`)
+  assert.ok(found.every((one) => one!.version === found[0]!.version))
+})
+
 test('versions with the largest schemas are remembered up to a bound, however many are asked for', async () => {
   const { id, slug } = await aWorkflow(c)
   const ids = Array.from({ length: 800 }, () => newId('ver'))

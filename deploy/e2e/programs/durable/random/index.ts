@@ -8,11 +8,13 @@ export async function run(
 ): Promise<{ attempt: number; answer: unknown }> {
   const lot = context.attempt === 1 ? Math.random() : 1
   await step(`draw ${lot}`, () => lot)
-  return { attempt: context.attempt, answer: await wait(input?.waits) }
+  return { attempt: context.attempt, answer: await wait(input?.waits, context.attempt) }
 }
 
-function wait(how?: string): Promise<unknown> {
-  if (how === 'sleeping') return sleep(1000)
-  if (how === 'waiting_for_child') return workflows.call('parked', { program: { op: 'sleep', ms: 1000 } })
+function wait(how: string | undefined, attempt: number): Promise<unknown> {
+  // From the top it waits until somebody cancels it.
+  const ms = attempt === 1 ? 1000 : 3_600_000
+  if (how === 'sleeping') return sleep(ms)
+  if (how === 'waiting_for_child') return workflows.call('parked', { program: { op: 'sleep', ms } })
   return requestInput<unknown>({ prompt: 'Go on?' })
 }

@@ -25,7 +25,7 @@ export interface Secrets {
     given: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<RunSecrets | undefined>
-  /** Who is to ask for another token when that of a run was refused. */
+  /** `ask` gets another token for a run whose own was refused. */
   onOldToken(ask: (agentRun: AgentRun) => void): void
   /** Nothing of the run is here now, and it may go on later. */
   rests(run: string): void
@@ -145,7 +145,7 @@ async function readWithRetries(
 ): Promise<Record<string, string>> {
   const deadline = performance.now() + deadlineMs
   for (let failures = 0; ; failures++) {
-    // That of the moment: a renewal may have come meanwhile.
+    // The token of the moment: a renewal may have come meanwhile.
     const { token } = offer
     try {
       return await rest.secrets(offer.run, token, unwanted)

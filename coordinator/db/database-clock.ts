@@ -7,7 +7,7 @@ import type { Db } from './client.ts'
  * machine may be wrong, from the start on or from some moment, and other coordinators have others.
  */
 export interface DatabaseClock {
-  /** Whole milliseconds since the epoch. */
+  /** Milliseconds since the epoch, whole ones. */
   now(): number
   /** How far the clock of this machine is ahead of it; negative: behind. */
   aheadMs(): number

@@ -9,7 +9,7 @@ interface Facts {
   /** What somebody has to say who may, where a right is missing. */
   missing: string | null
   role: string
-  /** Whose the tables are, where this role has none of its rights. */
+  /** The owner of the tables, where this role has none of its rights. */
   foreign: string | null
 }
 
@@ -59,7 +59,7 @@ export async function refuseUnfit(sql: Sql, log: Log): Promise<void> {
   if (missing !== null) throw new Error(`${RIGHT} Have its owner say, in this database: \`${missing};\``)
 }
 
-/** Whoever restores a dump owns what is in it. Rights to tables are not enough: partitions are made all the time. */
+/** The role that restores a dump owns what is in it. Rights to its tables do not serve: partitions are made as well. */
 const foreignTables = (owner: string, role: string) =>
   `The tables of Windlass in this database belong to the role "${owner}", and WINDLASS_DATABASE_URL ` +
   `names "${role}". A backup has to be restored for the role of the coordinators: ` +

@@ -1,5 +1,5 @@
 import type { BenchInstance } from './bench-instance.ts'
-import { meter, partsOf, sumOf } from './cpu.ts'
+import { type Cpu, meter, partsOf, reportCpu, sumOf } from './cpu.ts'
 import { median, wait } from './measure.ts'
 import { familyOf, livingMiB, peakMiB, residentMiBs } from './processes.ts'
 import { atMost, type Report } from './row.ts'
@@ -80,13 +80,16 @@ export async function benchChatty(
   report: Report,
   repeats: number,
 ): Promise<void> {
+  const used: Cpu[] = []
   const { peak, result: rates } = await peakMiB(agentPid, async () => {
     const measured: number[] = []
     for (let i = 0; i < repeats; i++) {
+      const spent = meter(partsOf(instance, agentPid))
       const since = performance.now()
       const { run } = await instance.client.runs.trigger({ workflow: 'chatty', input: { lines: LINES } })
       const until = await settled(instance, () => hasFinished(instance, run.id))
       measured.push(LINES / ((until - since) / 1000))
+      used.push(spent(LINES / 1000))
     }
     return measured
   })
@@ -96,5 +99,6 @@ export async function benchChatty(
     unit: 'events/s',
     repeats: rates,
   })
+  reportCpu(report, { name: 'events, one printing program', per: '1,000 lines', used })
   report({ name: 'memory, agent, peak under that load', value: peak, unit: 'MiB' })
 }

@@ -34,8 +34,8 @@ export const sumOf = (cpu: Cpu) => Object.values(cpu).reduce((sum, ms) => sum + 
 export interface CpuRows {
   /** Name of the load, such as `no-op runs, reused process`. */
   name: string
-  per: 'run' | 'step'
-  /** CPU of one run or step, for each repeat. */
+  per: 'run' | 'step' | '1,000 lines'
+  /** CPU of one of them, for each repeat. */
   used: readonly Cpu[]
   /** Yardstick for each repeat, by part. Parts that it does not name get no ratio. */
   against?: { to: string; used: readonly Cpu[] }

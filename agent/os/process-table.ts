@@ -217,7 +217,7 @@ export function environmentOf(pid: number): string {
 const isOfOurUser = (pid: number) => ownerOf(pid) === process.geteuid?.()
 
 /** The user as whom it acts: the folder is that user's, also where the files in it are root's. None when it is gone. */
-function ownerOf(pid: number): number | undefined {
+export function ownerOf(pid: number): number | undefined {
   try {
     return statSync(`/proc/${pid}`).uid
   } catch {

@@ -54,13 +54,14 @@ async function endWithoutUsers(
   spared: readonly ProgramRecord[],
 ): Promise<void> {
   await endNamespaces(home, log)
+  for (const cgroup of formerCgroups(home, setting))
+    if (!(await endGroups(cgroup, runs, spared))) throw unkillable(`those in the cgroup ${cgroup}`)
+  // Last: what is gone by then cannot make the look at all processes a long one, see `MountViews`.
   await endMarked(
     home,
     log,
     spared.map(({ process: mark }) => mark.pid),
   )
-  for (const cgroup of formerCgroups(home, setting))
-    if (!(await endGroups(cgroup, runs, spared))) throw unkillable(`those in the cgroup ${cgroup}`)
 }
 
 /** A program in a pid namespace may have neither marker nor folder any more. */

@@ -51,18 +51,21 @@ test('spaces and line breaks in names are read, and nothing is made of what is n
   for (const text of ['', 'nothing', '31 1 8:1']) assert.equal(locationOf('/a', text), undefined)
 })
 
-type Shown = { cwd?: string; marker?: string; over?: string; beside?: string }
+const NEEDS_ROOT = process.geteuid?.() === 0 ? false : 'it needs root'
+
+type Shown = { cwd?: string; marker?: string; over?: string; beside?: string; uid?: number }
 
 /** In a mount namespace of its own, as in a container that shows its processes to this one. */
 async function aSleeper(
   t: TestContext,
   home: string,
-  { cwd = '/', marker, over, beside = ':' }: Shown,
+  { cwd = '/', marker, over, beside = ':', uid = 0 }: Shown,
 ): Promise<number> {
   const named = { HOME: path.join(home, 'workspaces/1') }
   const env = { PATH: '/usr/bin:/bin', ...(marker !== undefined && { [MARKER]: marker, ...named }) }
   const mount = over === undefined ? ':' : `mount -t tmpfs none '${over}' && mkdir -p '${home}/workspaces/1'`
-  const script = `${mount} && ${beside} && cd '${cwd}' && echo ready && exec sleep 300`
+  const as = uid === 0 ? '' : `setpriv --clear-groups --reuid ${uid} --regid ${uid}`
+  const script = `${mount} && ${beside} && cd '${cwd}' && echo ready && exec ${as} sleep 300`
   const child = spawn('unshare', ['-m', 'sh', '-c', script], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   t.after(() => child.kill('SIGKILL'))
   await once(child.stdout, 'data')
@@ -167,6 +170,20 @@ test(
     const pid = await aSleeper(t, home, { cwd: path.join(home, 'workspaces/1'), over: home, beside: doubled })
     await endLeftovers(home, createLog({}, 'error', { write: () => {} }))
     await untilGone('what hides', pid)
+  },
+)
+
+test(
+  'the mounts of a user with an account, who is none of runs, are not read at all',
+  { skip: NEEDS_NAMESPACES || NEEDS_ROOT },
+  async (t) => {
+    const home = aHome(t)
+    const cwd = path.join(home, 'workspaces/1')
+    const others = await Promise.all([1, 65534].map((uid) => aSleeper(t, home, { cwd, uid })))
+    const ofRuns = await aSleeper(t, home, { cwd, uid: 1_999_999_999 })
+    await endLeftovers(home, createLog({}, 'error', { write: () => {} }))
+    await untilGone('what an earlier agent has left', ofRuns)
+    assert.deepEqual(others.map(isGone), [false, false])
   },
 )
 

@@ -1,6 +1,6 @@
 import { type CancelDeps, cancelThese } from '../engine/commit/cancel.ts'
 import { lightPiece } from '../engine/commit/light-piece.ts'
-import type { JobRow } from './row.ts'
+import type { BareJobRow } from './row.ts'
 import * as store from './store.ts'
 
 export type CancelPieceDeps = CancelDeps
@@ -9,7 +9,7 @@ export type CancelPieceDeps = CancelDeps
 const AT_ONCE = 100
 
 /** Asking a run twice changes nothing, so this may be cut off anywhere. */
-export async function cancelPiece(deps: CancelPieceDeps, { id, author, reason }: JobRow): Promise<void> {
+export async function cancelPiece(deps: CancelPieceDeps, { id, author, reason }: BareJobRow): Promise<void> {
   const ids = await lightPiece(deps.db, await store.takeRuns(deps.db, id, AT_ONCE))
   await cancelThese(deps, ids, { by: author.id, reason, descentInMs: 0 })
   const ended = new Set((await store.notCancelled(deps.db, ids)).map((run) => run.id))

@@ -39,7 +39,7 @@ export async function cancelJob(deps: { db: Db }, caller: Acting, id: JobId): Pr
     if (!found) throw new Fault('NOT_FOUND', { job: id })
     if (found.kind === 'workflow-delete') authorize(ops.workflows.delete, caller)
     const isStopped = await store.finish(tx, id, { status: 'cancelled' })
-    const after = (await store.find(tx, id))!
+    const after = (await store.findOf(tx, orgId, id))!
     if (!isStopped && after.status !== 'cancelled') throw ended(after.status, id)
     const { matched, done, failed } = after
     const target = { type: 'job', id }

@@ -8,7 +8,7 @@ import { isInTime } from '../in-time.ts'
 import { noCredential } from '../stay.ts'
 import { retryAsk } from '../runs/retry.ts'
 import type { RetryWait, RetryWaits } from './retry-waits.ts'
-import type { JobRow } from './row.ts'
+import type { BareJobRow } from './row.ts'
 import * as store from './store.ts'
 
 export type RetryPieceDeps = TriggerDeps & { db: Db; log: Log; partitions: Partitions; retryWaits: RetryWaits }
@@ -33,7 +33,7 @@ interface Piece {
 }
 
 /** Answers what the rest of the job has to wait for. */
-export async function retryPiece(deps: RetryPieceDeps, job: JobRow): Promise<RetryWait | undefined> {
+export async function retryPiece(deps: RetryPieceDeps, job: BareJobRow): Promise<RetryWait | undefined> {
   const waiting = deps.retryWaits.of(job.orgId)
   if (waiting) return waiting
   const ids = await store.takeRuns(deps.db, job.id, AT_ONCE)
@@ -44,7 +44,7 @@ export async function retryPiece(deps: RetryPieceDeps, job: JobRow): Promise<Ret
 }
 
 /** The new runs are there exactly if the old ones are taken from the job: each is retried once. */
-async function save(deps: RetryPieceDeps, job: JobRow, { prepared, failures }: Piece): Promise<void> {
+async function save(deps: RetryPieceDeps, job: BareJobRow, { prepared, failures }: Piece): Promise<void> {
   const created = await deps.partitions.atHand(() =>
     deps.db.begin(async (tx) => {
       // It may have been cancelled meanwhile, also by the end of the key that had asked for it.
@@ -65,7 +65,11 @@ interface Late {
 }
 
 /** Those that are prepared in time, and the one that is late. Throws when what passes by itself stops the first. */
-async function prepareAll(deps: RetryPieceDeps, job: JobRow, ids: readonly RunId[]): Promise<Piece & { late?: Late }> {
+async function prepareAll(
+  deps: RetryPieceDeps,
+  job: BareJobRow,
+  ids: readonly RunId[],
+): Promise<Piece & { late?: Late }> {
   const piece: Piece = { prepared: new Map(), failures: [] }
   const since = performance.now()
   for (const id of ids) {
@@ -82,7 +86,7 @@ async function prepareAll(deps: RetryPieceDeps, job: JobRow, ids: readonly RunId
   return piece
 }
 
-async function retryLate(deps: RetryPieceDeps, job: JobRow, { id, work }: Late): Promise<void> {
+async function retryLate(deps: RetryPieceDeps, job: BareJobRow, { id, work }: Late): Promise<void> {
   const piece: Piece = { prepared: new Map(), failures: [] }
   await note(piece, id, work)
   await save(deps, job, piece)
@@ -98,7 +102,7 @@ async function note({ prepared, failures }: Piece, id: RunId, work: Promise<Prep
   }
 }
 
-async function prepare(deps: RetryPieceDeps, { orgId, author }: JobRow, id: RunId): Promise<Prepared> {
+async function prepare(deps: RetryPieceDeps, { orgId, author }: BareJobRow, id: RunId): Promise<Prepared> {
   const ask = await retryAsk(deps, orgId, id, undefined)
   // One at a time: it stands in line however many others of its org do, or it would never have its turn.
   const who = { orgId, actor: author.id, isPatient: true, ...noCredential }

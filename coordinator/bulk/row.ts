@@ -2,7 +2,8 @@ import type { JobId, OrgId } from '@windlass/shared/ids.ts'
 import type { BulkFilter, Job, JobKind, JobStatus } from '@windlass/shared/model/job.ts'
 import type { Author } from '../audit/row.ts'
 
-export interface JobRow {
+/** What it failed for has to be counted apart. */
+export interface BareJobRow {
   id: JobId
   orgId: OrgId
   org: string
@@ -18,11 +19,14 @@ export interface JobRow {
   matched: number
   done: number
   failed: number
-  failures: Record<string, number> | null
   createdAt: Date
   deadlineAt: Date
   finishedAt: Date | null
   isOverdue: boolean
+}
+
+export interface JobRow extends BareJobRow {
+  failures: Record<string, number> | null
 }
 
 export function presentJob(row: JobRow): Job {

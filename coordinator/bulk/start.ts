@@ -78,7 +78,7 @@ export async function addJob(tx: Tx, caller: Acting, { key = null, ...ask }: New
       target: { type: 'job', id },
       after: { filter, ...(reason && { reason }) },
     })
-  return { row: (await store.find(tx, id))!, isNew: true }
+  return { row: (await store.findOf(tx, orgId, id))!, isNew: true }
 }
 
 function busy(kind: JobKind, job: string | undefined): Fault {

@@ -10,7 +10,7 @@ import { searchRuns } from '../runs/read.ts'
 import { type CancelPieceDeps, cancelPiece } from './cancel-piece.ts'
 import { type RetryPieceDeps, retryPiece } from './retry-piece.ts'
 import type { RetryWait } from './retry-waits.ts'
-import type { JobRow } from './row.ts'
+import type { BareJobRow } from './row.ts'
 import { isTakenBy } from './start.ts'
 import * as store from './store.ts'
 import * as turns from './store-turns.ts'
@@ -44,7 +44,7 @@ export async function workOnTurn(deps: BulkDeps, { orgId: org }: Jobs['bulkJobs:
 
 /** Versions before this one have left turns that name their jobs. */
 export async function workOnOldTurn({ db }: { db: Db }, { jobId }: Jobs['runs:bulk']): Promise<void> {
-  const job = await store.find(db, jobId as JobId)
+  const job = await store.findBare(db, jobId as JobId)
   if (job) await db.begin((tx) => enqueueTurn(tx, job.orgId))
 }
 
@@ -53,7 +53,7 @@ export async function workOnBulk(deps: BulkDeps, jobId: JobId): Promise<Turn> {
   const since = performance.now()
   let lookAt = LOOKED_AT.first
   do {
-    const job = await store.find(deps.db, jobId)
+    const job = await store.findBare(deps.db, jobId)
     if (!job || job.finishedAt !== null || (await end(deps, job))) return 'over'
     try {
       const wait = job.isListed ? await actOnPiece(deps, job) : undefined
@@ -72,7 +72,7 @@ export async function workOnBulk(deps: BulkDeps, jobId: JobId): Promise<Turn> {
  * Runs that are older than those looked at before. Answers at how many the next stretch looks: one that takes long, as
  * on a cold disk, would hold a worker beyond its turn.
  */
-async function findPiece(db: Db, job: JobRow, most: number): Promise<number> {
+async function findPiece(db: Db, job: BareJobRow, most: number): Promise<number> {
   const { orgId, kind, filter, createdAt, listedTo } = job
   const { workflow, createdBefore, status, all: _, ...rest } = filter
   const ask = {
@@ -94,14 +94,14 @@ async function findPiece(db: Db, job: JobRow, most: number): Promise<number> {
 }
 
 /** Answers what the rest of the job has to wait for. */
-async function actOnPiece(deps: BulkDeps, job: JobRow): Promise<RetryWait | undefined> {
+async function actOnPiece(deps: BulkDeps, job: BareJobRow): Promise<RetryWait | undefined> {
   if (job.kind === 'bulk-retry') return retryPiece(deps, job)
   await cancelPiece(deps, job)
   return undefined
 }
 
 /** True: it has ended, and what it did is recorded. */
-async function end({ db, log }: BulkDeps, job: JobRow): Promise<boolean> {
+async function end({ db, log }: BulkDeps, job: BareJobRow): Promise<boolean> {
   const isDone = job.isListed && (job.dryRun || (await nextOf(db, job)).length === 0)
   if (!isDone && !job.isOverdue) return false
   const { id, author, kind, dryRun, createdAt } = job
@@ -109,7 +109,7 @@ async function end({ db, log }: BulkDeps, job: JobRow): Promise<boolean> {
     const error = 'It was not done by its deadline; what it has done stays done.'
     const isMine = await store.finish(tx, id, isDone ? { status: 'completed' } : { status: 'failed', error })
     if (!isMine || dryRun) return
-    const { matched, done, failed, status } = (await store.find(tx, id))!
+    const { matched, done, failed, status } = (await store.findBare(tx, id))!
     const target = { type: 'job', id }
     await record(tx, author, { action: 'jobs.finish', target, after: { kind, status, matched, done, failed } })
   })
@@ -118,7 +118,7 @@ async function end({ db, log }: BulkDeps, job: JobRow): Promise<boolean> {
   return true
 }
 
-const nextOf = (db: Db, { id }: JobRow): Promise<RunId[]> => store.takeRuns(db, id, 1)
+const nextOf = (db: Db, { id }: BareJobRow): Promise<RunId[]> => store.takeRuns(db, id, 1)
 
 /** What jobs have left that are over. */
 export async function cleanBulkJobs({ db }: { db: Db }): Promise<void> {

@@ -4,7 +4,7 @@ import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { until } from '@windlass/shared/test/_kit/until.ts'
 import { retryPiece } from '../../bulk/retry-piece.ts'
-import { find, insert as insertJob } from '../../bulk/store.ts'
+import { findBare, insert as insertJob } from '../../bulk/store.ts'
 import { aCoordinator, anOrg, aRun, asOwner, type TestCoordinator } from '../_kit/coordinator.ts'
 import { mintApiKey } from '../_kit/credentials.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -33,7 +33,7 @@ test('jobs end with the key that has asked for them, and a piece that was being 
   await o.db`
     update bulk_jobs set status = 'running', finished_at = null where id = any(${jobs.map(({ id }) => id)})`
   await o.db`insert into bulk_job_runs (job_id, run_id) values (${stolen.job.id}, ${run.id})`
-  const asItWas = (await find(o.db, stolen.job.id))!
+  const asItWas = (await findBare(o.db, stolen.job.id))!
   assert.equal((await o.call(ops.keys.revoke, { org: o.org, key: keyId })).jobs, 1)
   const after = await jobOf(stolen.job.id)
   assert.equal(after.status, 'cancelled')
@@ -59,7 +59,7 @@ test('the job of a deleted workflow is cancelled by nobody who may delete none',
   }
   await assert.rejects(cancel({ role: 'member' }), { code: 'FORBIDDEN' })
   await assert.rejects(cancel({ scopes: ['run:cancel'] }), { code: 'FORBIDDEN' })
-  assert.equal((await find(o.db, id))!.status, 'running')
+  assert.equal((await findBare(o.db, id))!.status, 'running')
   assert.equal(await cancel({ scopes: ['run:cancel', 'workflow:delete'] }), 'cancelled')
 })
 

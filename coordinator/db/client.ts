@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import { Pool, type PoolClient } from 'pg'
 import type Postgres from 'postgres'
+import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { OF_PG_SESSIONS, withSession } from './session.ts'
 import { loadPostgres } from './postgres-patch.ts'
@@ -168,7 +169,7 @@ const LOSS_TEXTS =
  */
 export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (isSessionRefused(error)) return true
+  if ('isOfConnection' in error || isSessionRefused(error)) return true
   if ('code' in error && typeof error.code === 'string') {
     // Class 08: connection exceptions. 08P01 is a bad message, so a fault of ours, and would fail for ever.
     // Also what a missing file says: only a socket that is not there is a server that is not there.
@@ -198,20 +199,21 @@ export function mayPass(error: unknown): boolean {
 
 /** SQLSTATE classes that speak of what was to be written: values, constraints, sizes. */
 const OF_THE_VALUES = /^(22|23|54)...$/
-/** What may be otherwise next time: what was stopped, and what the system did not have. */
-const NOT_OF_VALUES = new Set(['UNAVAILABLE', 'ABORT_ERR', 'EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC'])
+/** What Node and postgres.js say of values: not of the right type, too long, too many. */
+const CODES_OF_VALUES =
+  /^(|ERR_(INVALID|OUT_OF_RANGE|STRING_TOO_LONG|ENCODING|ASSERTION)\w*|MAX_PARAMETERS_EXCEEDED|UNDEFINED_VALUE)$/
 
 /**
- * True when what was to be written can never be. Of the server's errors those are few; all others may have a cause that
- * passes, and what is given up for them is lost. What our own code throws over the values, and Node and postgres.js say
- * of them, is the same each time; but for what the system said.
+ * True when what was to be written can never be, as what is given up for that is lost. What our own code throws over
+ * the values is the same each time. All else may have a cause that passes: of the server's errors those of few classes
+ * are meant, and of the system's none, whose codes have no end.
  */
 export function isOfTheValues(error: unknown): boolean {
   if (!(error instanceof Error) || isConnectionLoss(error) || lacksPartition(error)) return false
-  if (error.name === 'AbortError' || error.name === 'TimeoutError') return false
+  if (error.name === 'AbortError' || error.name === 'TimeoutError' || 'syscall' in error) return false
   const code = 'code' in error ? String(error.code) : ''
-  if (error instanceof PostgresError || /^[0-9A-Z]{5}$/.test(code)) return OF_THE_VALUES.test(code)
-  return !('syscall' in error) && !NOT_OF_VALUES.has(code) && !/^ERR_(TLS|SSL|SOCKET)_/.test(code)
+  if (error instanceof Fault) return code !== 'UNAVAILABLE'
+  return OF_THE_VALUES.test(code) || CODES_OF_VALUES.test(code)
 }
 
 /** There is no partition yet for a row: see partitions.ts. A check that a row fails has a name. */

@@ -249,6 +249,27 @@ export const CORRECTIONS: readonly Correction[] = [
 `,
   },
   {
+    file: 'connection.js',
+    why: 'what ends a connection, or lets none begin, bears a mark: its codes are those of sockets, TLS and our own',
+    find: `  function error(err) {
+`,
+    put: `  function ofConnection(err) {
+    return err && typeof err === 'object' && !err.isOfConnection
+      ? Object.defineProperty(err, 'isOfConnection', { value: true })
+      : err
+  }
+
+  function error(err) {
+    ofConnection(err)
+`,
+  },
+  {
+    file: 'connection.js',
+    why: 'the same; nothing of a first statement is sent before it is begun',
+    find: `    initial && (queryError(initial, err), initial = null)`,
+    put: `    initial && (queryError(initial, ofConnection(err)), initial = null)`,
+  },
+  {
     file: 'types.js',
     why: 'texts in arrays cost by their bytes; a replacement for each quote blocks all others for long',
     find: `  return x

@@ -13,7 +13,7 @@ import { networkQuestions } from '../../doctor/network.ts'
 import { proxyFor } from '../../doctor/proxy.ts'
 import { trustCaFile } from '../../trust.ts'
 import { aFolder } from '../_kit/an-agent.ts'
-import { aCertificate, whyNoOpenssl } from '../_kit/certificate.ts'
+import { aCertificate, whyNoOpenssl } from '@windlass/shared/test/_kit/certificate.ts'
 
 const never = new AbortController().signal
 

@@ -11,7 +11,7 @@ import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { WebSocketServer } from 'ws'
 import { aFolder } from '../_kit/an-agent.ts'
-import { aCertificate, whyNoOpenssl } from '../_kit/certificate.ts'
+import { aCertificate, whyNoOpenssl } from '@windlass/shared/test/_kit/certificate.ts'
 
 const AGENT = path.resolve(import.meta.dirname, '../..')
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Fault } from '@windlass/shared/errors.ts'
 import { doubling } from '../_kit/doubling.ts'
 
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i)
@@ -187,9 +188,10 @@ test('what our own code refuses is given up, and what was stopped is not', async
     }
     return doubling({ commit, giveUp: async () => -1 }).add(1)
   }
-  for (const error of [new TypeError('no such field'), failure('ERR_INVALID_ARG_TYPE'), failure('VALIDATION_FAILED')])
+  for (const error of [new TypeError('no such field'), failure('ERR_INVALID_ARG_TYPE'), new Fault('VALIDATION_FAILED')])
     assert.equal(await giving(error), -1)
-  for (const error of [AbortSignal.abort().reason as Error, failure('UNAVAILABLE'), failure('ENOMEM')])
+  const stopped = AbortSignal.abort().reason as Error
+  for (const error of [stopped, new Fault('UNAVAILABLE'), failure('ENOMEM'), failure('CERT_HAS_EXPIRED')])
     await assert.rejects(giving(error), error)
 })
 

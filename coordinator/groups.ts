@@ -86,6 +86,7 @@ export function openGroups(deps: GroupNeeds): Groups {
       patienceMs: 0,
       max: 256,
       lanes: 2,
+      slow: createSlowCommits(),
       commit: (asked) => readRuns(db, asked),
     }),
     tokenReads: strangerReads<TokenAsk, TokenRow | undefined>({

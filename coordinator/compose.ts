@@ -12,6 +12,7 @@ import { openDatabaseClock } from './db/database-clock.ts'
 import { openLanes } from './db/lanes.ts'
 import { openReach } from './db/reach.ts'
 import { giveBack } from './dispatch/claim.ts'
+import { createDeclines } from './dispatch/declines.ts'
 import { createDispatchers } from './dispatch/dispatcher.ts'
 import { openRestoredHold } from './dispatch/restored-hold.ts'
 import { createDownloads } from './downloads/downloads.ts'
@@ -183,6 +184,7 @@ function openServices(stores: Stores) {
     schedulesBehind: openSchedulesBehind({ log, scheduleTimers }),
     retryWaits: createRetryWaits(log),
     polls: createPolls(db, log),
+    declines: createDeclines(log),
     dispatchers: createDispatchers({
       log,
       claim: async ({ id, orgId, round }, candidates) => {

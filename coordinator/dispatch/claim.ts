@@ -4,6 +4,7 @@ import type { Placement } from '@windlass/shared/wire/agent.ts'
 import type { Offers } from '@windlass/shared/wire/offers.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
+import type { Declines } from './declines.ts'
 import type { Dispatchers } from './dispatcher.ts'
 import { ringRun } from '../events/ring.ts'
 import type { Polls } from '../runners/polls.ts'
@@ -108,11 +109,12 @@ export async function giveBack(
  * not locked.
  */
 export async function takeBackDeclined(
-  deps: Parameters<typeof loseRuns>[0],
-  runner: Pick<RunnerIdentity, 'id'>,
+  deps: Parameters<typeof loseRuns>[0] & { declines: Declines },
+  runner: Pick<RunnerIdentity, 'id' | 'orgId'>,
   declined: readonly Placement[],
 ): Promise<void> {
-  const epochs = new Map<string, number>(await offeredAmong(deps.db, runner.id, declined))
+  const offered = await offeredAmong(deps.db, runner.id, declined)
+  const epochs = new Map<string, number>(offered.filter(() => deps.declines.take(runner.orgId)))
   await loseRuns(deps, [...epochs.keys()], {
     reason: 'its agent could not take it after all',
     isLost: ({ accepted, runId, runnerId, epoch }) =>

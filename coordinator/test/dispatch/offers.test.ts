@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
+import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { anAgent, end, placementOf, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { ageOffers, SWEEPING } from '../_kit/ageing.ts'
 import { untilBlocked } from '../_kit/blocked.ts'
@@ -125,6 +126,30 @@ test('an offer that is declined goes back at once, and nobody is blamed; what is
     assert.equal(unaccepted, 0)
     declining.close()
     other.close()
+  } finally {
+    await calm.stop()
+  }
+})
+
+test('what an org declines beyond its share runs out, and does not come back with the next poll', async () => {
+  const calm = await aCoordinatorOfItsOwn({ OFFER_MS: 60_000, LEASE_MS: 90_000 })
+  try {
+    await aWorkflow(calm, { slug: 'any' })
+    const declining = await anAgent(calm)
+    const link = await declining.connect()
+    const { id } = await aRun(calm, { workflow: 'any' })
+    const decline = (offer: Offer) => link.send({ t: 'decline', runs: [placementOf(offer)] })
+    const [first] = await declining.poll()
+    decline(first!)
+    await until('it to be back', async () => (await runOf(calm, id)).status === 'queued')
+    while (calm.deps.declines.take(calm.orgId)) continue
+    const [second] = await declining.poll()
+    decline(second!)
+    // Taken when what was said before has had its end.
+    await link.accept({ ...second!, epoch: 0 })
+    assert.equal((await runOf(calm, id)).status, 'pending')
+    assert.deepEqual(await declining.poll(1, 1), [])
+    declining.close()
   } finally {
     await calm.stop()
   }

@@ -197,6 +197,14 @@ export function mayPass(error: unknown): boolean {
   return error instanceof Error && 'code' in error && OF_THE_SERVER.test(String(error.code))
 }
 
+/**
+ * True when it says nothing of what was to be written, however often: others hold it, or the server takes nothing, has
+ * no room or no disk.
+ */
+export function isOfOthers(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && /^(25|53|55|58)...$/.test(String(error.code))
+}
+
 /** SQLSTATE classes that speak of what was to be written: values, constraints, sizes. */
 const OF_THE_VALUES = /^(22|23|54)...$/
 /** What Node and postgres.js say of values: not of the right type, too long, too many. */

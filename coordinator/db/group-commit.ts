@@ -1,7 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { isConnectionLoss, isDeadlock, isOfTheValues } from './client.ts'
+import { isConnectionLoss, isDeadlock, isOfOthers, isOfTheValues } from './client.ts'
 import { createNumbers, halve, halvesOf, type Kinship, type Part, partOf } from './parts.ts'
 import type { SlowCommits } from './slow-commits.ts'
 import { createStubborn, type Stubborn } from './stubborn.ts'
@@ -261,7 +261,7 @@ function keyOf<I, O>({ spare }: GroupCommitOptions<I, O>, item: I): string | und
 
 async function settleGuilty<I, O>(options: Settling<I, O>, one: Waiting<I, O>, error: unknown): Promise<void> {
   if (!options.giveUp || isConnectionLoss(error)) return one.reject(error)
-  if (!isOfTheValues(error) && !options.suspects.failed(keyOf(options, one.item))) {
+  if (!isOfTheValues(error) && (isOfOthers(error) || !options.suspects.failed(keyOf(options, one.item)))) {
     options.onRefused?.(one.item, error)
     return one.reject(error)
   }

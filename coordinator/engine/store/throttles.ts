@@ -67,23 +67,30 @@ export async function keep(
     where t.key = k.key`
 }
 
-/** Removed in one statement, with their starts. */
-const PORTION = 1000
+/** Callers wait for the keys that are locked, and each has up to 10,000 starts. */
+const KEYS_AT_ONCE = 100
+const STARTS_AT_ONCE = 5000
 
 /** Throttles that delay nobody any more. A key that is taken at this moment is left. */
 export async function clean(db: Db): Promise<void> {
-  for (;;) {
-    const { count } = await db`
-      with clear as (
-        delete from throttles
-        where key = any(array(select key from throttles where clear_at < now() limit ${PORTION} for update skip locked))
-          and clear_at < now()
-        returning key
-      ),
-      gone as (
-        delete from throttle_starts where key in (select key from clear)
-      )
-      select from clear`
-    if (count < PORTION) return
-  }
+  while ((await db.begin(cleanPortion)) === 'more') continue
+}
+
+/** A key goes when its starts are gone: whoever takes it in between has those that are left forgotten. */
+async function cleanPortion(tx: Tx): Promise<'more' | 'done'> {
+  const clear = await tx<{ key: string }[]>`
+    select key
+    from throttles
+    where clear_at < now()
+    order by clear_at
+    limit ${KEYS_AT_ONCE}
+    for update skip locked`
+  const keys = clear.map(({ key }) => key)
+  if (keys.length === 0) return 'done'
+  const starts = await tx`
+    delete from throttle_starts
+    where ctid = any(array(select ctid from throttle_starts where key = any(${keys}) limit ${STARTS_AT_ONCE}))`
+  if (starts.count === STARTS_AT_ONCE) return 'more'
+  await tx`delete from throttles where key = any(${keys})`
+  return keys.length === KEYS_AT_ONCE ? 'more' : 'done'
 }

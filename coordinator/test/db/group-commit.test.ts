@@ -221,6 +221,24 @@ test('one that fails time and again, nobody knows why, is given up when others h
   for (let i = 0; i < 5; i++) assert.deepEqual(await alone(), [0])
 })
 
+test('one that somebody else holds, or that there is no room for, is never given up', async () => {
+  for (const code of ['55P03', '53100', '25006', '58030']) {
+    const { add } = doubling({
+      stubborn: { times: 2, ms: 0 },
+      spare: { afterMs: 1000, keyOf: String },
+      commit: async (items) => {
+        if (items.includes(1)) throw failure(code)
+        return items
+      },
+      giveUp: (item) => Promise.resolve(-item),
+    })
+    for (let i = 0; i < 5; i++) {
+      assert.equal(await add(2), 2)
+      await assert.rejects(add(1), { code })
+    }
+  }
+})
+
 for (const code of ['CONNECTION_CLOSED', 'ECONNREFUSED', '57P01', '40P01']) {
   test(`after ${code} the same items are tried again, and nobody hears of it`, async () => {
     let failures = 2

@@ -1,4 +1,5 @@
 import type { RunnerId } from '@windlass/shared/ids.ts'
+import type { Unready } from '@windlass/shared/model/runner.ts'
 import type { AgentFacts, Instance } from '@windlass/shared/wire/agent.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import { unnest } from '../db/unnest.ts'
@@ -177,12 +178,21 @@ const mayGoOn = (db: Sql) => db`(
   )
 )`
 
+/** Of what is in the way of an agent's work, all read it who ask for its runner, or why a run waits: 100 in a page. */
+const MESSAGE_CHARS = 300
+const CONTROLS = /[\p{Cc}\u2028\u2029]/gu
+
+const shortened = ({ check, message }: Unready): Unready => ({
+  check: check.replace(CONTROLS, ' '),
+  message: message.slice(0, MESSAGE_CHARS).toWellFormed().replace(CONTROLS, ' '),
+})
+
 const factColumns = (db: Sql, { labels, platform, capabilities, isolation, unready }: AgentFacts) => db`
   labels       = ${labels},
   platform     = ${platform},
   capabilities = ${capabilities},
   isolation    = ${isolation ? db.json(isolation) : null},
-  unready      = ${db.json(unready.map((each) => ({ ...each })))},`
+  unready      = ${db.json(unready.map((each) => ({ ...shortened(each) })))},`
 
 /** What the runner has is of this start from now on, unless another one has come meanwhile. */
 export async function noteReconciled(db: Db, id: RunnerId, instance: Instance | undefined): Promise<void> {

@@ -212,7 +212,10 @@ export interface PoolRunner {
   reason: string
   quarantinedUntil: Date | null
   quarantineReason: string | null
+  /** The first of them. */
   unready: Unready[]
+  /** Of all. */
+  unreadyCount: number
   capabilities: string[]
   /** Its own. */
   labels: string[]
@@ -225,11 +228,19 @@ export interface PoolRunner {
 
 /** Runners that were installed once and are gone stay in the list for ever; the lately heard of come first. */
 const RUNNERS_SHOWN = 500
+/** Of what is in the way of one of them. */
+const UNREADY_SHOWN = 3
 
 export function runnersOf(tx: Tx, poolId: string): Promise<PoolRunner[]> {
   return tx<PoolRunner[]>`
     select n.id, n.name, i.state, i.by_kind, i.by_name, i.since, i.reason, i.quarantined_until, i.quarantine_reason,
-           n.unready, n.capabilities, n.labels, n.slots, n.last_poll_at, n.last_heartbeat_at,
+           (
+             select coalesce(json_agg(said.one order by said.nth), '[]')
+             from json_array_elements(n.unready) with ordinality as said (one, nth)
+             where said.nth <= ${UNREADY_SHOWN}
+           ) as unready,
+           json_array_length(n.unready) as unready_count,
+           n.capabilities, n.labels, n.slots, n.last_poll_at, n.last_heartbeat_at,
            (
              select coalesce(sum(l.slots), 0)::int
              from placements l

@@ -41,12 +41,18 @@ export function judgeRunner(runner: PoolRunner, asked: Asked): Verdict {
   const about = { id, name, missing, slots }
   const own = reservation?.isOwn ? ['is kept free for this run'] : []
   if (given.length > 0) {
-    const reason = [...given.map(([, text]) => text), ...own].join('; ')
+    const reason = cut([...given.map(([, text]) => text), ...own].join('; '))
     return { ...about, takes: false, kind: given[0]![0], reason }
   }
   const reason = [`would take it: asks for work, ${busy} of ${slots} slots taken`, ...own].join('; ')
   return { ...about, takes: true, kind: 'takes', reason }
 }
+
+/** An answer has as many of them as a pool has runners, and agents choose most of what is in them. */
+const REASON_CHARS = 1000
+
+const cut = (reason: string) =>
+  reason.length <= REASON_CHARS ? reason : `${reason.slice(0, REASON_CHARS).toWellFormed()} …`
 
 function reservedText(reservation: Reserved | undefined): string | undefined {
   if (!reservation || reservation.isOwn) return undefined
@@ -92,9 +98,11 @@ function silenceText({ lastPollAt, lastHeartbeatAt, busy, slots }: PoolRunner, n
   return undefined
 }
 
-function unreadyText({ unready }: PoolRunner): string | undefined {
-  if (unready.length === 0) return undefined
-  return `is not ready: ${unready.map(({ check, message }) => `${check}: ${message.replace(/\.$/, '')}`).join(', ')}`
+function unreadyText({ unready, unreadyCount }: PoolRunner): string | undefined {
+  if (unreadyCount === 0) return undefined
+  const said = unready.map(({ check, message }) => `${check}: ${message.replace(/\.$/, '')}`)
+  const more = unreadyCount > unready.length ? [`${unreadyCount - unready.length} more`] : []
+  return `is not ready: ${[...said, ...more].join(', ')}`
 }
 
 function roomText({ busy, slots }: PoolRunner, needs: Needs): string | undefined {

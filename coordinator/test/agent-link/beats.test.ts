@@ -50,12 +50,19 @@ test('what an agent says of itself is kept: with its hello, and with a heartbeat
     n: 1,
     holds: [],
     slots: 9,
-    facts: { ...FACTS, labels: [], isolation: null, unready: [] },
+    facts: {
+      ...FACTS,
+      labels: [],
+      isolation: null,
+      unready: [{ check: 'wordy', message: `a\u0001b${'c'.repeat(997)}` }],
+    },
   })
   await again.next('beat')
   await untilPolled('its words to be stored', async () => (await runnerOf(agent)).slots === 9)
   const now = await runnerOf(agent)
-  assert.deepEqual([now.labels, now.isolation, now.unready], [[], null, []])
+  assert.deepEqual([now.labels, now.isolation], [[], null])
+  // All read it who ask for one of a page of runners.
+  assert.deepEqual(now.unready, [{ check: 'wordy', message: `a b${'c'.repeat(297)}` }])
 })
 
 function factsOf({ labels, platform, isolation, unready }: AgentFacts) {

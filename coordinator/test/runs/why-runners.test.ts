@@ -85,6 +85,11 @@ test('each runner of the pool is named with what keeps it from taking the run', 
     sick: [{ ...gpu, intake: { quarantineMs: 60_000 } }, /^is in quarantine until .* UTC: disks fail$/],
     well: [{ ...gpu, intake: { quarantineMs: -1 } }, /^would take it/],
     full: [{ ...gpu, unready: [{ check: 'disk', message: '10 MB are free' }] }, /^is not ready: disk: 10 MB are free$/],
+    many: [
+      { ...gpu, unready: ['a', 'b', 'c', 'd', 'e'].map((check) => ({ check, message: 'no.' })) },
+      /^is not ready: a: no, b: no, c: no, 2 more$/,
+    ],
+    wordy: [{ ...gpu, unready: [{ check: 'disk', message: 'x'.repeat(5000) }] }, /^is not ready: disk: x{980} …$/],
     plain: [{ labels: ['arm'] }, /^does not carry the label `gpu`$/],
     several: [
       { polled: 600, heard: 300, intake: { state: 'cordoned', ...by } },

@@ -3,7 +3,7 @@ import { droppedLines } from '@windlass/shared/log-out.ts'
 import { Loss } from '@windlass/shared/model/run.ts'
 import { ORPHAN_KINDS, type OrphanKind } from '../engine/rules/orphan.ts'
 import { queueText } from './queue-text.ts'
-import type { Facts } from './store.ts'
+import type { DatedFacts } from './facts.ts'
 
 /** What every run passes through, as seen by the one who commits it. */
 export const COMMITS = ['triggers', 'deliveries', 'claims', 'acceptances', 'entries'] as const
@@ -33,7 +33,7 @@ export interface Metrics {
   /** Counts a gap: for how long nobody could renew leases, or by how much the clock of the database was set. */
   leaseGap(ms: number): void
   /** Everything as Prometheus' text. */
-  text(facts: Facts, presence: Presence): Promise<string>
+  text(dated: DatedFacts, presence: Presence): Promise<string>
   readonly contentType: string
 }
 
@@ -98,14 +98,14 @@ export function createMetrics(): Metrics {
     runnerClosed: (how) => closures.inc({ how }),
     unaccepted: (count) => unaccepted.inc(count),
     ...leaseCounters(registers),
-    async text(facts, presence) {
+    async text(dated, presence) {
       // From the first scrape on: the watch over the event loop is a timer, which an unwatched installation need not
       // pay for.
       if (!watchesProcess) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 })
       watchesProcess = true
-      showFacts(facts, presence)
+      showFacts(dated, presence)
       const text = await registry.metrics()
-      return `${text}\n${await queueText(facts.queues)}`
+      return `${text}\n${await queueText(dated.facts.queues)}`
     },
   }
 }
@@ -151,9 +151,10 @@ function leaseCounters(registers: Registry[]): Pick<Metrics, 'runLost' | 'leaseG
   }
 }
 
-function factGauges(registers: Registry[]): (facts: Facts, presence: Presence) => void {
+function factGauges(registers: Registry[]): (dated: DatedFacts, presence: Presence) => void {
   const gauge = <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>
     new Gauge({ name: `windlass_${name}`, help, labelNames, registers })
+  const age = gauge('facts_age_seconds', 'How long ago the database was asked for the figures of all runs and runners.')
   const runs = gauge('runs', 'Unfinished runs, by status and by where their process is.', ['status', 'place'])
   const overdue = gauge('timers_overdue', 'Timers that are due and have not been fired.')
   const lag = gauge('timers_lag_seconds', 'How late the most overdue timer is.')
@@ -166,7 +167,8 @@ function factGauges(registers: Registry[]): (facts: Facts, presence: Presence) =
   )
   const agents = gauge('agents_connected', 'Agents with a socket to this coordinator.')
   const polls = gauge('polls_waiting', 'Polls for work that wait at this coordinator.')
-  return (facts, presence) => {
+  return ({ facts, ageMs }, presence) => {
+    age.set(ageMs / 1000)
     runs.reset()
     for (const { status, place, count } of facts.runs) runs.set({ status, place: place ?? 'none' }, count)
     overdue.set(facts.timersOverdue)

@@ -11,9 +11,9 @@ import { openCluster } from './db/cluster.ts'
 import { openDatabaseClock } from './db/database-clock.ts'
 import { openLanes } from './db/lanes.ts'
 import { openReach } from './db/reach.ts'
-import { giveBack } from './dispatch/claim.ts'
-import { createDeclines } from './dispatch/declines.ts'
+import { giveBackUnheard } from './dispatch/claim.ts'
 import { createDispatchers } from './dispatch/dispatcher.ts'
+import { createReturns } from './dispatch/returns.ts'
 import { openRestoredHold } from './dispatch/restored-hold.ts'
 import { createDownloads } from './downloads/downloads.ts'
 import { createPackages } from './downloads/packages.ts'
@@ -71,7 +71,7 @@ export async function compose(config: Config, database: Database, log: Log) {
   const services = openServices(stores)
   const engine = { ...stores, ...services, runnerNotes: createRunnerNotes({ ...stores, ...services }) }
   const deps = { ...engine, ...openGroups(engine) }
-  deps.dispatchers.onUnclaimed((claimed) => void giveBack(deps, claimed))
+  deps.dispatchers.onUnclaimed((claimed) => void giveBackUnheard(deps, claimed))
   await deps.bell.listen(listenerOf(deps))
   return { deps, handlers: createHandlers(deps), close: () => close(deps, database) }
 }
@@ -184,7 +184,7 @@ function openServices(stores: Stores) {
     schedulesBehind: openSchedulesBehind({ log, scheduleTimers }),
     retryWaits: createRetryWaits(log),
     polls: createPolls(db, log),
-    declines: createDeclines(log),
+    returns: createReturns(log),
     dispatchers: createDispatchers({
       log,
       claim: async ({ id, orgId, round }, candidates) => {

@@ -4,7 +4,6 @@ import type { Placement } from '@windlass/shared/wire/agent.ts'
 import type { Offers } from '@windlass/shared/wire/offers.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
-import type { Declines } from './declines.ts'
 import type { Dispatchers } from './dispatcher.ts'
 import { ringRun } from '../events/ring.ts'
 import type { Polls } from '../runners/polls.ts'
@@ -20,6 +19,7 @@ import { endWithoutEnvironment } from '../engine/commit/environment-gone.ts'
 import { offeredAmong } from '../engine/commit/acceptances.ts'
 import { loseRuns } from '../engine/commit/lose.ts'
 import { fittingOf } from './fitting.ts'
+import type { Returns } from './returns.ts'
 import type { Claimed } from '../engine/store/claim.ts'
 
 type ClaimDeps = {
@@ -31,6 +31,7 @@ type ClaimDeps = {
   runTokens: RunTokens
   config: Config
   polls: Polls
+  returns: Returns
   log: Log
 } & AnnounceDeps
 
@@ -52,7 +53,7 @@ export async function claimRuns(
   const patience = AbortSignal.any([gone, AbortSignal.timeout(ask.waitMs)])
   const given = await deps.dispatchers.poll(runner, ask.slots, patience)
   if (gone.aborted) {
-    await giveBack(deps, given)
+    await giveBackUnheard(deps, given)
     return NOTHING
   }
   for (const run of given) ringRun(deps, { id: run.runId, orgId: run.orgId })
@@ -66,7 +67,8 @@ export async function claimRuns(
   const { offers, fitting } = await madeOf(deps, claimed)
   // It may have gone while these were made.
   const taken = hasGone(gone) ? 0 : fitting.count
-  if (taken < claimed.length) await giveBack(deps, claimed.slice(taken))
+  if (hasGone(gone)) await giveBackUnheard(deps, claimed)
+  else if (taken < claimed.length) await giveBack(deps, claimed.slice(taken), 'it had no room in the answer to a poll')
   if (taken === 0) return NOTHING
   return { offers: offers.slice(0, taken), variableSets: fitting.variableSets }
 }
@@ -91,11 +93,20 @@ const NOTHING: Offers = { offers: [], variableSets: {} }
 /** For a second look: what comes between may change it. */
 const hasGone = (gone: AbortSignal) => gone.aborted
 
-/** Nobody hears of these. Where this fails, their offers run out. */
-export async function giveBack(
+/** Nobody hears of these. */
+export function giveBackUnheard(
+  deps: Parameters<typeof giveBack>[0] & { returns: Returns },
+  given: readonly Claimed[],
+): Promise<void> {
+  const back = given.filter(({ orgId }) => deps.returns.take(orgId))
+  return giveBack(deps, back, 'the agent was gone before it was told of the offer')
+}
+
+/** Where this fails, their offers run out. */
+async function giveBack(
   deps: Parameters<typeof loseRuns>[0],
   given: readonly Claimed[],
-  reason = 'the agent was gone before it was told of the offer',
+  reason: string,
 ): Promise<void> {
   const epochs = new Map(given.map(({ runId, epoch }) => [runId, epoch]))
   await loseRuns(deps, [...epochs.keys()], {
@@ -109,12 +120,12 @@ export async function giveBack(
  * not locked.
  */
 export async function takeBackDeclined(
-  deps: Parameters<typeof loseRuns>[0] & { declines: Declines },
+  deps: Parameters<typeof loseRuns>[0] & { returns: Returns },
   runner: Pick<RunnerIdentity, 'id' | 'orgId'>,
   declined: readonly Placement[],
 ): Promise<void> {
   const offered = await offeredAmong(deps.db, runner.id, declined)
-  const epochs = new Map<string, number>(offered.filter(() => deps.declines.take(runner.orgId)))
+  const epochs = new Map<string, number>(offered.filter(() => deps.returns.take(runner.orgId)))
   await loseRuns(deps, [...epochs.keys()], {
     reason: 'its agent could not take it after all',
     isLost: ({ accepted, runId, runnerId, epoch }) =>

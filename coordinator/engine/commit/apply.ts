@@ -24,6 +24,7 @@ import { goOver, isOver, judgedAt, type Overtime, overtimesOf } from './overtime
 import { begin, goOn, park, refuseCommand, settle } from '../rules/outcome.ts'
 import type { Moving } from '../rules/run.ts'
 import { takeEvent } from '../rules/take-event.ts'
+import type { Returns } from '../../dispatch/returns.ts'
 import type { RunnerNotes } from './runner-notes.ts'
 import type { PrepareDeps } from './trigger.ts'
 import { jsonLine } from '../rules/json-line.ts'
@@ -39,7 +40,7 @@ export async function applyBatches(deps: ApplyDeps, batches: ReadBatch[]): Promi
   return (await appendPlain(deps, batches)) ?? applyLocked(deps, batches)
 }
 
-type ApplyDeps = { versions: Versions; config: Config } & MoveDeps & NoteDeps
+type ApplyDeps = { versions: Versions; config: Config; returns: Returns } & MoveDeps & NoteDeps
 
 /** The way that takes any batch. What the short one writes has to agree with it. */
 export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]): Promise<Applied[]> {
@@ -192,7 +193,7 @@ export function lastOf(batch: AgentBatch): number {
 }
 
 async function take(
-  deps: { tx: Tx; versions: Versions; config: Config; overtime: Overtime | undefined },
+  deps: Pick<ApplyDeps, 'versions' | 'config' | 'returns'> & { tx: Tx; overtime: Overtime | undefined },
   run: Moving,
   entry: Entry,
   batch: ReadBatch,
@@ -220,7 +221,8 @@ async function take(
       spend(run, entry[3])
       const version = await deps.versions.get(run.versionId, deps.tx)
       const isOffered = entry[2].how === 'lost' && (await isUnaccepted(deps.tx, batch))
-      const settling = { version, output: batch.outputs.get(entry), config: deps.config, isOffered }
+      const isToRest = entry[2].how === 'unready' && !deps.returns.take(run.orgId)
+      const settling = { version, output: batch.outputs.get(entry), config: deps.config, isOffered, isToRest }
       return settle(run, entry[2], judgedAt(run, entry[1], deps.overtime), settling)
     }
   }

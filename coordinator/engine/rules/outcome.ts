@@ -24,11 +24,13 @@ interface Settling {
   config: Pick<Config, 'maxEventDataBytes'>
   /** No agent has accepted the run. */
   isOffered?: boolean
+  /** Agents of its org give back so much that it is not to be given out again at once. */
+  isToRest?: boolean
 }
 
 /** What an ending means for its run: the rules of contract and descriptor in one place. */
 export function settle(run: Moving, ending: Ending, at: number, settling: Settling): void {
-  const { version, output, config, isOffered } = settling
+  const { version, output, config, isOffered, isToRest } = settling
   if (run.status === 'cancelling')
     return finish(run, 'cancelled', at, 'forced' in ending ? { forced: ending.forced } : {})
   if (run.timedOut) return fail(run, at, overtimeError(version))
@@ -58,7 +60,7 @@ export function settle(run: Moving, ending: Ending, at: number, settling: Settli
       return lose(run, at, version, { what: whatIsLost(reason), reason })
     }
     case 'unready':
-      return putOff(run, at, version, ending)
+      return putOff(run, at, version, { ...ending, isToRest })
     case 'evicted':
       return evict(run, at, version, worded(ending.reason))
     case 'blocked':
@@ -81,7 +83,7 @@ export function goOn(run: Moving, at: number): void {
   if (isSuspended(run.status)) resume(run, at)
 }
 
-type Unready = Extract<Ending, { how: 'unready' }>
+type Unready = Extract<Ending, { how: 'unready' }> & Pick<Settling, 'isToRest'>
 
 /** Long enough for a person to mend something meanwhile, and short enough for what mends itself. */
 const PUT_OFF_MS = 30_000
@@ -90,10 +92,10 @@ const PUT_OFF_MS = 30_000
  * Nothing of it was executed, so it has used up no attempt, however often that happens; its timeouts still count. An
  * agent that is stopped or out of reach says nothing about how it would go elsewhere: there it is not waited for.
  */
-function putOff(run: Moving, at: number, version: Version, { reason: said, blame }: Unready): void {
+function putOff(run: Moving, at: number, version: Version, { reason: said, blame, isToRest }: Unready): void {
   const reason = worded(said)
   if (blame === 'host') run.hostFailure = reason
-  if (whatIsLost(reason) !== 'program' && takeBack(run, at, reason)) return
+  if (!isToRest && whatIsLost(reason) !== 'program' && takeBack(run, at, reason)) return
   if (run.status === 'pending') return requeue(run, at, { attempt: run.attempt, reason }, PUT_OFF_MS)
   if (run.place !== 'replaying') return lose(run, at, version, { what: 'program', reason })
   run.loss = { what: 'program', reason, attempt: run.attempt, isCounted: false }

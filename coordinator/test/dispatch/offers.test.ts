@@ -131,7 +131,7 @@ test('an offer that is declined goes back at once, and nobody is blamed; what is
   }
 })
 
-test('what an org declines beyond its share runs out, and does not come back with the next poll', async () => {
+test('what an org gives back beyond its share waits, and does not come with the next poll', async () => {
   const calm = await aCoordinatorOfItsOwn({ OFFER_MS: 60_000, LEASE_MS: 90_000 })
   try {
     await aWorkflow(calm, { slug: 'any' })
@@ -142,7 +142,7 @@ test('what an org declines beyond its share runs out, and does not come back wit
     const [first] = await declining.poll()
     decline(first!)
     await until('it to be back', async () => (await runOf(calm, id)).status === 'queued')
-    while (calm.deps.declines.take(calm.orgId)) continue
+    while (calm.deps.returns.take(calm.orgId)) continue
     const [second] = await declining.poll()
     decline(second!)
     // Taken when what was said before has had its end.

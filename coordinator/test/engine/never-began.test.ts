@@ -108,6 +108,23 @@ test('a run that is being cancelled does not go back', async () => {
   assert.deepEqual(await failure(offer), { status: 'cancelled', code: undefined })
 })
 
+test('what an org gives back beyond its share waits for half a minute', async () => {
+  const other = await c.another()
+  while (other.deps.returns.take(c.orgId)) continue
+  const elsewhere = agent.at(other)
+  const there = await elsewhere.connect([])
+  const { id } = await aRun(c, { workflow: 'once' })
+  const [offer] = await elsewhere.poll()
+  await there.accept(offer!)
+  await there.report(offer!, 1, end({ how: 'unready', reason: LOST_REASONS.shutdown }))
+  const { status, attempt, lost } = await runOf(c, id)
+  assert.deepEqual({ status, attempt, lost }, { status: 'queued', attempt: 1, lost: null })
+  assert.deepEqual(await elsewhere.poll(1, 1), [])
+  await c.call(ops.runs.cancel, { run: id })
+  await other.stop()
+  link = await agent.connect()
+})
+
 test('an agent that is killed twice before it accepts rests for a while', async () => {
   for (let n = 0; n < 2; n++) {
     const offer = await anOffer()

@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 import type { Database } from './db/client.ts'
 import { openCluster } from './db/cluster.ts'
 import { openDatabaseClock } from './db/database-clock.ts'
+import { OTHER_CONNECTIONS } from './db/fit.ts'
 import { openLanes } from './db/lanes.ts'
 import { openReach } from './db/reach.ts'
 import { giveBackUnheard } from './dispatch/claim.ts'
@@ -100,7 +101,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     lanes,
     databaseClock,
     /** Whether agents can be served. */
-    reach: openReach({ url, log, beats: lanes.beats }),
+    reach: openReach({ url, log, beats: lanes.beats, wanted: config.databaseConnections + OTHER_CONNECTIONS }),
     ...(await openStored(config, log)),
     ...limits,
     closeLimits,

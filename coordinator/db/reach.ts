@@ -27,6 +27,8 @@ const AWAY_MS = 2000
 /** A connection that says nothing is given up 3 s after this, and the next look opens another one. */
 const STATEMENT_MS = 1000
 const CONNECT_S = 5
+/** With too few sessions of a pooler it goes on for good; a connection that was dropped is opened anew. */
+const FEW_LOOKS = 3
 /** An agent that is let go connects elsewhere within 250 ms. 400 a second are what another coordinator takes easily. */
 const MOST_AT_ONCE = 40
 const TELL_MS = 100
@@ -37,6 +39,8 @@ export interface ReachOptions {
   look: () => Promise<unknown>
   /** Asks it by connections that agents need. */
   ask: () => Promise<unknown>
+  /** Connections that this coordinator opens at most. */
+  wanted: number
   now?: () => number
 }
 
@@ -50,11 +54,13 @@ interface Silence {
   isHeardElsewhere: boolean
 }
 
-export function createReach({ log, look, ask, now = () => performance.now() }: ReachOptions): Looks {
+export function createReach({ log, look, ask, wanted, now = () => performance.now() }: ReachOptions): Looks {
   let silence: Silence | undefined
   let isAway = false
   let isAsking = false
   let isTelling = false
+  /** Looks in a row that had no answer while others had one. */
+  let unansweredAlone = 0
   const listeners = new Set<() => void>()
 
   function heard(): void {
@@ -79,9 +85,21 @@ export function createReach({ log, look, ask, now = () => performance.now() }: R
   async function askOthers(): Promise<void> {
     if (isAsking) return
     isAsking = true
-    const isHeard = await isAnswered(ask)
+    const heardElsewhere = await outcomeOf(ask)
     isAsking = false
-    if (isHeard && silence) silence.isHeardElsewhere = true
+    if (heardElsewhere === 'silence' || !silence) return
+    silence.isHeardElsewhere = true
+    if (heardElsewhere === 'answer' && ++unansweredAlone === FEW_LOOKS) sayFew()
+  }
+
+  function sayFew(): void {
+    log.warn('database.connections.few', {
+      wanted,
+      reason: 'a connection to the database has no answer again and again, while others have',
+      advice:
+        `give the pool of a pooler (\`default_pool_size\` of PgBouncer) ${wanted} sessions for each coordinator; ` +
+        'without one, see what drops connections between here and the database',
+    })
   }
 
   async function tell(): Promise<void> {
@@ -103,6 +121,7 @@ export function createReach({ log, look, ask, now = () => performance.now() }: R
     try {
       await look()
       heard()
+      unansweredAlone = 0
     } catch (error) {
       // Where the process stood still, the answer that others wait for may have come, and is read by then.
       await setImmediate()
@@ -134,6 +153,8 @@ export function createReach({ log, look, ask, now = () => performance.now() }: R
 export type ReachNeeds = Pick<DatabaseOptions, 'url' | 'log'> & {
   /** Connections of heartbeats: nothing is away that answers these. */
   beats: Pick<Lanes, 'run'>
+  /** Connections that this coordinator opens at most. */
+  wanted: number
   connectTimeoutS?: number
 }
 
@@ -142,20 +163,21 @@ export function openReach({
   url,
   log,
   beats,
+  wanted,
   connectTimeoutS = CONNECT_S,
 }: ReachNeeds): Reach & Pick<Database, 'close'> {
   const database = openDatabase({ url, log, max: 1, statementTimeoutMs: STATEMENT_MS, connectTimeoutS })
   const look = () => database.db`select 1`
   const ask = () => beats.run((lane) => lane`select 1`)
-  return { ...createReach({ log, look, ask }), close: () => database.close() }
+  return { ...createReach({ log, look, ask, wanted }), close: () => database.close() }
 }
 
-async function isAnswered(ask: () => Promise<unknown>): Promise<boolean> {
+async function outcomeOf(ask: () => Promise<unknown>): Promise<'answer' | 'refusal' | 'silence'> {
   try {
     await ask()
-    return true
+    return 'answer'
   } catch (error) {
-    return !isSilence(error)
+    return isSilence(error) ? 'silence' : 'refusal'
   }
 }
 

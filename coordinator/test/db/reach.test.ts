@@ -27,6 +27,7 @@ function aReach() {
       if (others instanceof Error) return Promise.reject(others)
       return others ? Promise.resolve() : new Promise(() => {})
     },
+    wanted: 34,
     now: () => at.ms,
   })
   return {
@@ -111,6 +112,22 @@ test('nothing is away while those who use other connections are answered, or ref
   }
 })
 
+test('one that is alone without an answer again and again is said to lack a session, once', async () => {
+  const { looks, lines, othersHear } = aReach()
+  const fewAfter = async (count: number, from: number) => {
+    for (let n = 0; n < count; n++) await looks(SILENT, from + n * 5000, 4000)
+    return lines.filter((name) => name === 'database.connections.few').length
+  }
+  othersHear(REFUSED)
+  assert.equal(await fewAfter(5, 0), 0)
+  othersHear('answer')
+  assert.equal(await fewAfter(2, 100_000), 0)
+  assert.equal(await fewAfter(5, 200_000), 1)
+  await looks(undefined, 300_000)
+  assert.equal(await fewAfter(2, 400_000), 1)
+  assert.equal(await fewAfter(5, 500_000), 2)
+})
+
 test('those who wait are told once, also who comes late', async () => {
   const { reach, looks } = aReach()
   const calls: string[] = []
@@ -150,7 +167,7 @@ test('a pooler that lets new sessions wait is not away while it serves those tha
   const database = await testDatabase()
   const way = await aWay(database.url)
   const beats = openLanes(1, { url: way.url, log })
-  const reach = openReach({ url: way.url, log, beats, connectTimeoutS: 1 })
+  const reach = openReach({ url: way.url, log, beats, wanted: 34, connectTimeoutS: 1 })
   const stopping = new AbortController()
   const seen: boolean[] = []
   const stopSeeing = onMoment((moment) => moment.name === 'database.looked' && seen.push(moment.facts.isAway))

@@ -58,10 +58,8 @@ export function createReach({ log, look, ask, wanted, now = () => performance.no
   let silence: Silence | undefined
   let isAway = false
   let isAsking = false
-  let isTelling = false
-  /** Looks in a row that had no answer while others had one. */
-  let unansweredAlone = 0
-  const listeners = new Set<() => void>()
+  const few = watchSessions(log, wanted)
+  const waiting = createWaiting(() => isAway)
 
   function heard(): void {
     if (isAway) log('database.heard', { awayMs: Math.round(now() - silence!.since) })
@@ -78,7 +76,7 @@ export function createReach({ log, look, ask, wanted, now = () => performance.no
     if (isAway || silence.looks < 2 || silence.ms <= AWAY_MS) return
     isAway = true
     log.warn('database.away', { sinceMs: Math.round(now() - silence.since), error })
-    void tell()
+    void waiting.tell()
   }
 
   /** A pooler whose sessions are all taken lets a new one wait, while those that it has lent work. */
@@ -89,31 +87,7 @@ export function createReach({ log, look, ask, wanted, now = () => performance.no
     isAsking = false
     if (heardElsewhere === 'silence' || !silence) return
     silence.isHeardElsewhere = true
-    if (heardElsewhere === 'answer' && ++unansweredAlone === FEW_LOOKS) sayFew()
-  }
-
-  function sayFew(): void {
-    log.warn('database.connections.few', {
-      wanted,
-      reason: 'a connection to the database has no answer again and again, while others have',
-      advice:
-        `give the pool of a pooler (\`default_pool_size\` of PgBouncer) ${wanted} sessions for each coordinator; ` +
-        'without one, see what drops connections between here and the database',
-    })
-  }
-
-  async function tell(): Promise<void> {
-    if (isTelling) return
-    isTelling = true
-    while (listeners.size > 0) {
-      if (!isAway) break
-      for (const listener of [...listeners].slice(0, MOST_AT_ONCE)) {
-        listeners.delete(listener)
-        listener()
-      }
-      await delay(TELL_MS, undefined, { ref: false })
-    }
-    isTelling = false
+    if (heardElsewhere === 'answer') few.unanswered()
   }
 
   async function lookOnce(): Promise<void> {
@@ -121,7 +95,7 @@ export function createReach({ log, look, ask, wanted, now = () => performance.no
     try {
       await look()
       heard()
-      unansweredAlone = 0
+      few.answered()
     } catch (error) {
       // Where the process stood still, the answer that others wait for may have come, and is read by then.
       await setImmediate()
@@ -137,15 +111,57 @@ export function createReach({ log, look, ask, wanted, now = () => performance.no
       if (isAway) throw new Fault('UNAVAILABLE')
     },
     onAway(listener) {
-      listeners.add(listener)
-      if (isAway) void tell()
-      return () => void listeners.delete(listener)
+      const stop = waiting.add(listener)
+      if (isAway) void waiting.tell()
+      return stop
     },
     async run(signal) {
       while (!signal.aborted) {
         await lookOnce()
         await delay(silence ? AGAIN_MS : LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined)
       }
+    },
+  }
+}
+
+/** Those who wait to be told that the database is away. */
+function createWaiting(isAway: () => boolean) {
+  const listeners = new Set<() => void>()
+  let isTelling = false
+  return {
+    add(listener: () => void) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    async tell(): Promise<void> {
+      if (isTelling) return
+      isTelling = true
+      while (listeners.size > 0 && isAway()) {
+        for (const listener of [...listeners].slice(0, MOST_AT_ONCE)) {
+          listeners.delete(listener)
+          listener()
+        }
+        await delay(TELL_MS, undefined, { ref: false })
+      }
+      isTelling = false
+    },
+  }
+}
+
+/** Whether one connection is alone without an answer time and again: a pooler lends no further one. */
+function watchSessions(log: Log, wanted: number) {
+  let inARow = 0
+  return {
+    answered: () => void (inARow = 0),
+    unanswered() {
+      if (++inARow !== FEW_LOOKS) return
+      log.warn('database.connections.few', {
+        wanted,
+        reason: 'a connection to the database has no answer again and again, while others have',
+        advice:
+          `give the pool of a pooler (\`default_pool_size\` of PgBouncer) ${wanted} sessions for each coordinator; ` +
+          'without one, see what drops connections between here and the database',
+      })
     },
   }
 }

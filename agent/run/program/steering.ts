@@ -10,6 +10,7 @@ import {
   type CourseEvent,
   type StopMessage,
 } from './course.ts'
+import { saysAll } from './frames.ts'
 import type { RecordedJournal } from './recorded-journal.ts'
 import { createTimers } from './timers.ts'
 
@@ -21,7 +22,7 @@ export class Steering {
   readonly #timers = createTimers()
   readonly #clock: Pick<ComputeClock, 'disarm'>
   /** Said before the program has begun: another process may have to take over. */
-  readonly #early: ProgramMessage[] = []
+  #early: ProgramMessage[] = []
   readonly #ending = Promise.withResolvers<void>()
   #over = Promise.withResolvers<void>()
   #host: HostProcess | undefined
@@ -60,6 +61,7 @@ export class Steering {
   step(event: CourseEvent): void {
     const [course, actions] = step(this.#course, event)
     this.#course = course
+    if (course.hasBegun) this.#early = []
     if (!goesOn(course)) this.#ending.resolve()
     for (const action of actions) this.#act(action)
   }
@@ -77,7 +79,9 @@ export class Steering {
 
   tell(message: ProgramMessage): void {
     this.#host?.send(message)
-    if (!this.#course.hasBegun) this.#early.push(message)
+    if (this.#course.hasBegun) return
+    if (saysAll(message)) this.#early = this.#early.filter(({ t }) => t !== message.t)
+    this.#early.push(message)
   }
 
   /** While it does not, results stay where they are: the coordinator says them again with each heartbeat. */

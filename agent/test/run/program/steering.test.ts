@@ -15,7 +15,7 @@ for (const [why, isAsked] of [
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const asked = t.mock.fn()
     const host = { pid: 7, enclosure: { askOthers: asked }, send: () => {}, kill: () => {} }
-    const steering = new Steering({ disarm: () => {} }, true)
+    const steering = new Steering({ disarm: () => {} }, true, 1_000)
     steering.enter(host as unknown as HostProcess)
     steering.step({ t: 'asked', message: { why, reason: '', graceMs: 1000 } })
     t.mock.timers.tick(999)
@@ -25,7 +25,7 @@ for (const [why, isAsked] of [
   })
 
 test('of what was said before the program has begun, a process is told the newest, and one after it nothing', () => {
-  const steering = new Steering({ disarm: () => {} }, false)
+  const steering = new Steering({ disarm: () => {} }, false, 1_000)
   const heard: string[] = []
   const host = { send: ({ t, ...rest }: ProgramMessage) => void heard.push([t, ...Object.values(rest)].join(' ')) }
   steering.inform({ t: 'token', token: 'old' })

@@ -1,13 +1,13 @@
 import path from 'node:path'
 import type { Readable, Stream, Writable } from 'node:stream'
 import { probe } from '@windlass/shared/probe.ts'
-import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Enclosure } from '../../isolation/enclosure.ts'
 import { MARKER } from '../../os/environment.ts'
 import { descriptorsOf } from '../../os/named-pipes.ts'
 import { launch, type Exit, type Launched, type OwnPipes } from '../../os/process.ts'
 import { WITHOUT_RUN } from '../program/frame-limits.ts'
-import { createFrameReader, encodeMessage, type Frame, type MostBytes } from '../program/frames.ts'
+import { createFrameReader, type Frame, type MostBytes } from '../program/frames.ts'
+import { openMessageLine, type MessageLine } from './message-line.ts'
 import type { PipeWatch } from './pipe-watch.ts'
 import { readInTurns } from './read-in-turns.ts'
 
@@ -30,7 +30,7 @@ export interface HostListener {
 }
 
 /** A process that has the runtime loaded and can execute a program. */
-export interface HostProcess {
+export interface HostProcess extends MessageLine {
   /** Of the process that was started, and of its group. The program's own is another one where it is in bubblewrap. */
   readonly pid: number | undefined
   readonly marker: string
@@ -57,11 +57,6 @@ export interface HostProcess {
   listen(listener: HostListener | null): void
   /** Tells the listener what one before it had been told. */
   repeat(raw: readonly RawOutput[]): void
-  send(message: ProgramMessage): void
-  /** One that is encoded already. Resolves when most of it was read, or nobody will read it any more. */
-  sendBytes(message: Buffer): Promise<void>
-  /** Of what it was sent. */
-  unreadBytes(): number
   kill(): void
   pause(): void
   resume(): void
@@ -188,11 +183,7 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
       listener = next
     },
     repeat: (raw) => raw.forEach(({ stream, chunk }) => listener?.raw(stream, chunk)),
-    send: (message) => {
-      if (messages.writable) messages.write(encodeMessage(message))
-    },
-    sendBytes: (message) => written(messages, message),
-    unreadBytes: () => messages.writableLength,
+    ...openMessageLine(messages),
     kill: () => {
       if (pid !== undefined) enclosure.kill(pid)
     },
@@ -236,13 +227,6 @@ function watchLines(
   if (pid === undefined || descriptors.length === 0) return
   const forget = watch.add({ group: pid, uid, folder }, descriptors, onHeld)
   void Promise.all(lines.map((line) => new Promise((resolve) => line.once('close', resolve)))).then(forget)
-}
-
-function written(to: Writable, bytes: Buffer): Promise<void> {
-  return new Promise((resolve) => {
-    if (to.writable) to.write(bytes, () => resolve())
-    else resolve()
-  })
 }
 
 async function allClosed(streams: Readable[]): Promise<void> {

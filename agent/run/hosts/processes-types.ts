@@ -23,6 +23,8 @@ export interface ProcessesOptions {
   runsPerProcess?: number
   /** How long a replay may take, where the program's own timeout is not longer. */
   replayMs?: number
+  /** How long a process may take to read on in the journal of its run, and to begin after that. */
+  journalMs?: number
   /** By which it is counted how long programs compute; that of the machine by default. */
   time?: Time
   cores?: number

@@ -26,6 +26,7 @@ export type { Processes, ProcessesOptions, ProcessesStats }
 
 const MIB = 1024 * 1024
 const REPLAY_MS = 60_000
+const JOURNAL_MS = 60_000
 /** Longer than a lease is by default; the reaper ends what is left when that is over. */
 const REJOIN_MS = 120_000
 
@@ -144,9 +145,10 @@ class ProcessesHere implements Processes {
 
   /** What a program may ask for, from its process to the end of that. */
   #makeContext(): RunContext {
-    const { replayMs = REPLAY_MS, time, log } = this.#options
+    const { replayMs = REPLAY_MS, journalMs = JOURNAL_MS, time, log } = this.#options
     return {
       replayMs,
+      journalMs,
       time,
       ready: () => this.#ready(),
       take: (wanted) => this.#take(wanted),

@@ -133,6 +133,12 @@ export function encodeMessage(message: ProgramMessage): Buffer {
   return buffer
 }
 
+/** Kinds of which the newest says all. They come for as long as a run lasts, whatever is read of them. */
+const NEWEST_ONLY: readonly ProgramMessage['t'][] = ['kept', 'token']
+
+/** Whether those of its kind before it say nothing any more. */
+export const saysAll = ({ t }: ProgramMessage): boolean => NEWEST_ONLY.includes(t)
+
 /** A `JournalMessage` of the JSON of its records, with commas between. */
 export function journalMessage(records: readonly Buffer[]): Buffer {
   const message = Buffer.concat([Buffer.alloc(4), JOURNAL_HEAD, ...records, JOURNAL_TAIL])

@@ -139,6 +139,8 @@ export interface RunContext {
   ready(): Promise<void>
   /** How long a replay may take, where twice the time that the program has left is not longer. */
   replayMs: number
+  /** How long a process may take to read on in its journal, and to begin after that. */
+  journalMs: number
   /** By which it is counted how long a program computes. */
   time: Time | undefined
   /** Where the process finds another agent when this one is gone; undefined where none could come for it. */

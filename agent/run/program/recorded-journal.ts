@@ -6,13 +6,18 @@ import { journalMessage } from './frames.ts'
  * JSON escapes each character: to parse it here would stop all other runs for seconds.
  */
 export interface RecordedJournal {
-  /** Messages to the process, of some records each. */
+  /** Messages to the process, of some records each. None any more when the program has begun. */
   messages: Buffer[]
   /** Numbers of the entries that have their result. */
   completed: number[]
 }
 
 export const NO_JOURNAL: RecordedJournal = { messages: [], completed: [] }
+
+/** Whoever holds it until the run ends keeps no more of it than which entries have their result. */
+export function letGo(journal: RecordedJournal): void {
+  journal.messages.length = 0
+}
 
 /** A larger message holds one record. */
 const MESSAGE_BYTES = 256 * 1024

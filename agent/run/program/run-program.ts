@@ -60,7 +60,7 @@ class Program implements RunningProgram {
     const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
     const onTimeout = () => this.cancel({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs })
     this.#clock = createComputeClock(start.timeoutMs, onTimeout, { ...taken, time: context.time })
-    this.#steering = new Steering(this.#clock, taken !== undefined)
+    this.#steering = new Steering(this.#clock, taken !== undefined, context.journalMs)
     const known = taken && { ...taken.mark, heard: taken.heard }
     this.#phase = createPhase({ ...start, clock: this.#clock, known })
     this.#limitReplay()

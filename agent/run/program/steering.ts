@@ -10,26 +10,33 @@ import {
   type CourseEvent,
   type StopMessage,
 } from './course.ts'
-import type { RecordedJournal } from './recorded-journal.ts'
+import { saysAll } from './frames.ts'
+import { letGo, type RecordedJournal } from './recorded-journal.ts'
 import { createTimers } from './timers.ts'
 
 /** A program that computes and never waits reads nothing, and may have had a thousand children. */
 const MOST_UNREAD_BYTES = 32 * 1024 * 1024
+/** So often it is looked whether a process has read on. */
+const LOOKS = 2
 
 /** Has the course of a program and the line to its process, and does what each step of the course asks for. */
 export class Steering {
   readonly #timers = createTimers()
   readonly #clock: Pick<ComputeClock, 'disarm'>
   /** Said before the program has begun: another process may have to take over. */
-  readonly #early: ProgramMessage[] = []
+  #early: ProgramMessage[] = []
+  readonly #journalMs: number
+  readonly #begun = Promise.withResolvers<void>()
   readonly #ending = Promise.withResolvers<void>()
   #over = Promise.withResolvers<void>()
   #host: HostProcess | undefined
+  #journal: RecordedJournal | undefined
   #course: Course
 
   /** A program that was taken back has begun already. */
-  constructor(clock: Pick<ComputeClock, 'disarm'>, hasBegun: boolean) {
+  constructor(clock: Pick<ComputeClock, 'disarm'>, hasBegun: boolean, journalMs: number) {
     this.#clock = clock
+    this.#journalMs = journalMs
     this.#course = newCourse(hasBegun)
   }
 
@@ -60,8 +67,16 @@ export class Steering {
   step(event: CourseEvent): void {
     const [course, actions] = step(this.#course, event)
     this.#course = course
+    if (course.hasBegun) this.#hasBegun()
     if (!goesOn(course)) this.#ending.resolve()
     for (const action of actions) this.#act(action)
+  }
+
+  /** No other process takes over any more. */
+  #hasBegun(): void {
+    this.#early = []
+    if (this.#journal) letGo(this.#journal)
+    this.#begun.resolve()
   }
 
   /** Unless the program ends before. */
@@ -77,7 +92,9 @@ export class Steering {
 
   tell(message: ProgramMessage): void {
     this.#host?.send(message)
-    if (!this.#course.hasBegun) this.#early.push(message)
+    if (this.#course.hasBegun) return
+    if (saysAll(message)) this.#early = this.#early.filter(({ t }) => t !== message.t)
+    this.#early.push(message)
   }
 
   /** While it does not, results stay where they are: the coordinator says them again with each heartbeat. */
@@ -91,24 +108,45 @@ export class Steering {
   }
 
   /** In the process that it was given last. Its journal goes ahead, as fast as that is read. */
-  start(message: StartMessage, { messages }: RecordedJournal): void {
+  start(message: StartMessage, journal: RecordedJournal): void {
     const host = this.#host
     if (!host) return
-    if (messages.length === 0 && !host.sealed) this.#sendStart(host, message)
-    else void this.#sendAll(host, message, messages)
+    this.#journal = journal
+    const { messages } = journal
+    // A former run of the process can say that this one has begun: it is to get all of its journal even then.
+    if (messages.length > 0) void this.#sendAll(host, message, [...messages])
+    else if (host.sealed) void host.sealed.then(() => this.#sendStart(host, message))
+    else this.#sendStart(host, message)
   }
 
-  async #sendAll(host: HostProcess, message: StartMessage, journal: readonly Buffer[]): Promise<void> {
-    await host.sealed
-    for (const piece of journal) {
+  async #sendAll(host: HostProcess, message: StartMessage, journal: Buffer[]): Promise<void> {
+    await this.#inTime(host, host.sealed)
+    for (let piece = journal.shift(); piece; piece = journal.shift()) {
       if (host.hasExited() || host !== this.#host) return
-      await host.sendBytes(piece)
+      await this.#inTime(host, host.sendBytes(piece))
     }
-    if (host === this.#host) this.#sendStart(host, message)
+    this.#sendStart(host, message)
+    await this.#inTime(host, this.#begun.promise)
+  }
+
+  /** A process that does not read on is ended, and another one tried: its journal would stay in memory for as long. */
+  async #inTime(host: HostProcess, progress: Promise<void> | undefined): Promise<void> {
+    let looks = 0
+    const look = () => {
+      looks += 1
+      // Where this machine stood still, the first look comes before it could read.
+      if (looks < LOOKS) return
+      clearInterval(timer)
+      if (!host.hasExited()) host.kill()
+    }
+    const timer = setInterval(look, this.#journalMs / LOOKS)
+    await Promise.race([progress, host.exit])
+    clearInterval(timer)
   }
 
   /** With what an earlier process was told, or this one before its start, where it heard nothing. */
   #sendStart(host: HostProcess, message: StartMessage): void {
+    if (host !== this.#host) return
     host.send(message)
     for (const early of this.#early) host.send(early)
   }

@@ -47,6 +47,7 @@ export const CORRECTIONS: readonly Correction[] = [
 
     ;(initial || query || sent.length) && error(Errors.connection('CONNECTION_CLOSED', options, socket))
     chunk = nextWriteTimer = query = results = errorResponse = null
+    isNew = true
     result = new Result()`,
   },
   {
@@ -114,7 +115,8 @@ export const CORRECTIONS: readonly Correction[] = [
       return clearInterval(silence), silence = null
     if (++quiet * 1000 <= most || !socket)
       return
-    const text = 'the database has said nothing for ' + quiet + ' s'
+    const text = 'the database has said nothing for ' + quiet + ' s over this connection' +
+      (isNew ? ', from its begin on: a pooler in between may lend too few sessions' : '')
     socket.destroy(Object.assign(new Error(text), { code: 'ETIMEDOUT' }))
   }
 
@@ -149,8 +151,16 @@ export const CORRECTIONS: readonly Correction[] = [
     put: `    , final = null
     , silence = null
     , quiet = 0
+    , isNew = true
 
   const connection = {`,
+  },
+  {
+    file: 'connection.js',
+    why: 'the same; a pooler answers the login, and lets the first statement wait until it has a session to lend',
+    find: `    types.forEach(({ oid, typarray }) => addArrayType(oid, typarray))`,
+    put: `    isNew = false
+    types.forEach(({ oid, typarray }) => addArrayType(oid, typarray))`,
   },
   {
     file: 'index.js',
@@ -254,9 +264,7 @@ export const CORRECTIONS: readonly Correction[] = [
     find: `  function error(err) {
 `,
     put: `  function ofConnection(err) {
-    return err && typeof err === 'object' && !err.isOfConnection
-      ? Object.defineProperty(err, 'isOfConnection', { value: true })
-      : err
+    return err && typeof err === 'object' ? Object.defineProperty(err, 'isOfConnection', { value: true }) : err
   }
 
   function error(err) {
@@ -266,8 +274,8 @@ export const CORRECTIONS: readonly Correction[] = [
   {
     file: 'connection.js',
     why: 'the same; nothing of a first statement is sent before it is begun',
-    find: `    initial && (queryError(initial, err), initial = null)`,
-    put: `    initial && (queryError(initial, ofConnection(err)), initial = null)`,
+    find: `(queryError(initial, err), initial = null)`,
+    put: `(queryError(initial, ofConnection(err)), initial = null)`,
   },
   {
     file: 'types.js',

@@ -19,7 +19,12 @@ async function failureAt(t: TestContext, answer: (socket: Socket) => void, query
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo
-  const own = openDatabase({ url: `postgres://any:any@localhost:${port}/any${query}`, max: 1, log })
+  const own = openDatabase({
+    url: `postgres://any:any@localhost:${port}/any${query}`,
+    max: 1,
+    log,
+    statementTimeoutMs: 100,
+  })
   t.after(async () => {
     await own.close()
     server.close()
@@ -69,6 +74,14 @@ test('so is one that is not who it says', async (t) => {
   message.write(text, 9)
   const error = await failureAt(t, (socket) => socket.write(message))
   assert.equal(codeOf(error), 'SASL_SIGNATURE_MISMATCH')
+  assertLost(error)
+})
+
+test('a pooler that has no session to lend is named as what it may be', async (t) => {
+  // It answers the login itself, with READY at its end, and lets the first statement wait.
+  const message = Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1')
+  const error = await failureAt(t, (socket) => socket.write(message))
+  assert.match(String(error), /said nothing for \d+ s .*, from its begin on: a pooler in between may lend too few/)
   assertLost(error)
 })
 

@@ -1,17 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import { isForCallers, isPublic } from '@windlass/shared/ops/op.ts'
+import { isPublic } from '@windlass/shared/ops/op.ts'
 import type { Actor, Caller } from '../actor.ts'
-import {
-  BytesAnswer,
-  FileAnswer,
-  FilesAnswer,
-  PiecesAnswer,
-  SocketAnswer,
-  SseAnswer,
-  StatusAnswer,
-} from '../api/call.ts'
 import type { Config } from '../config.ts'
 import { isLongAgo } from '../stay.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
@@ -19,10 +10,8 @@ import type { Limits } from '../limits/limits.ts'
 import type { Seats } from '../limits/seats.ts'
 import { admit, identify, isCaller, type Verifiers } from '../call/access.ts'
 import type { Answered } from './access-log.ts'
-import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answer.ts'
-import { sendFile } from './answer-file.ts'
-import { sendFiles } from './answer-files.ts'
-import { type Reading, sendPieces } from './answer-pieces.ts'
+import { type Outlet, sendFault } from './answer.ts'
+import { sendValue } from './answer-value.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
 import { handle, type Turns } from '../call/handle.ts'
 import { deprecationHeaders } from './deprecation.ts'
@@ -36,7 +25,6 @@ import { RawBody } from './raw-body.ts'
 import { readInput, readParams } from '../call/input.ts'
 import type { OpenWork } from './open-work.ts'
 import { authorizeFor, type OwnedNeeds } from '../call/owned.ts'
-import { outputText } from '../call/output.ts'
 import type { PathPlan, Plan } from '../call/plan.ts'
 import type { Proxies } from './proxies.ts'
 import { RequestCall } from './request-call.ts'
@@ -44,8 +32,7 @@ import { requestIdOf } from './request-id.ts'
 import type { Room } from '../call/room.ts'
 import type { RequestTurns } from './request-turns.ts'
 import type { OneByOne } from './one-by-one.ts'
-import { sendStream } from './sse.ts'
-import { upgrade } from './socket.ts'
+import type { Unsent } from './unsent.ts'
 
 /** What is needed of a request, whatever it asks. */
 export type PipelineNeeds = OwnedNeeds & {
@@ -76,6 +63,7 @@ export interface Pipeline {
   /** Writes the access log; undefined when it is off. */
   access: ((outlet: Outlet, answered: Answered) => void) | undefined
   open: OpenWork
+  unsent: Unsent
   strict: boolean
   /** How long the reader of a stream may stall, and how often it is looked at whether one may read on. */
   stallMs: number
@@ -119,6 +107,7 @@ export async function dispatch(
     isUpgrade,
     requestId,
     open: pipeline.open,
+    unsent: pipeline.unsent,
     headers: [],
     isLast: true,
   }
@@ -144,7 +133,10 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   const { pipeline, request, response } = exchange
   const params = readParams(plan, request)
   const actor = await identify(plan, request.headers['authorization'], asked(exchange))
-  if (actor) exchange.actor = actor.kind === 'program' ? actor.runId : actor.id
+  if (actor) {
+    exchange.actor = actor.kind === 'program' ? actor.runId : actor.id
+    exchange.orgId = actor.orgId
+  }
   // Before the role: who is refused time and again is limited too.
   if (isCaller(actor)) await limit(exchange, actor)
   if (actor?.kind === 'runner') await pipeline.runnerTurns.next(actor.id)
@@ -198,7 +190,7 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room, raw
     const value: unknown = await (actor
       ? handle(plan, call as never, { turns: pipeline.deps.turns, orgId: actor.orgId })
       : handled(exchange, plan, call))
-    if (!response.completed) await send(exchange, plan, value)
+    if (!response.completed) await sendValue(exchange, plan, value, () => mayStay(exchange, plan))
   } finally {
     call.settled()
     leave?.()
@@ -229,30 +221,6 @@ async function limit(exchange: Exchange, caller: Caller): Promise<void> {
   if (refusal) throw refusal
 }
 
-function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | void {
-  const { row } = plan
-  if (row.success === 204) return sendNothing(exchange)
-  if (value instanceof FilesAnswer) {
-    const around = outputText(plan, { ...value.head, files: [] }, exchange.pipeline.strict)
-    return sendFiles(exchange, { around, files: value.files }, readingOf(exchange, plan))
-  }
-  if (value instanceof BytesAnswer) return sendBytes(exchange, value)
-  if (row.wire === undefined) {
-    const answer: StatusAnswer<unknown> = value instanceof StatusAnswer ? value : new StatusAnswer(row.success, value)
-    const text = outputText(plan, answer.value, exchange.pipeline.strict)
-    return sendJson(exchange, answer.status, text, row.credentials.includes('run'))
-  }
-  if (value instanceof PiecesAnswer)
-    return sendPieces(exchange, value, { ...readingOf(exchange, plan), ranges: row.ranges })
-  if (value instanceof FileAnswer) {
-    const { stallMs } = exchange.pipeline
-    return sendFile(exchange, value, { stallMs, ranges: row.ranges ?? false })
-  }
-  if (value instanceof SseAnswer) return sendStream(exchange, value, exchange.pipeline, () => mayStay(exchange, plan))
-  if (value instanceof SocketAnswer) return upgrade(exchange, value)
-  throw new Error(`${row.id} returned nothing that suits its wire \`${row.wire}\``)
-}
-
 /**
  * Throws when the credential serves no more, which may have been revoked or have expired since. It has served, so
  * refusals of others from its address do not keep it from being looked up.
@@ -260,13 +228,6 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
 async function identifyAgain(exchange: Exchange, plan: Plan): Promise<void> {
   const { verify, ...rest } = asked(exchange)
   await identify(plan, exchange.request.headers['authorization'], { ...rest, verify: { ...verify, knows: () => true } })
-}
-
-function readingOf(exchange: Exchange, plan: Plan): Reading {
-  const { stallMs, recheckMs } = exchange.pipeline
-  // An agent signs a token for each request, which serves for a minute: a slow download may outlast it.
-  const look = isForCallers(plan.row) ? () => mayStay(exchange, plan) : () => Promise.resolve(true)
-  return { stallMs, recheckMs, mayStay: look }
 }
 
 /** Whether the credential still serves. What cannot be found out now, can be later. */

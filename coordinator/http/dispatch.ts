@@ -8,6 +8,7 @@ import { isLongAgo } from '../stay.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Seats } from '../limits/seats.ts'
+import type { SmallBodies } from '../limits/small-bodies.ts'
 import { admit, identify, isCaller, type Verifiers } from '../call/access.ts'
 import type { Answered } from './access-log.ts'
 import { type Outlet, sendFault } from './answer.ts'
@@ -20,7 +21,7 @@ import type { ProgramRequests } from '../limits/program-requests.ts'
 import type { Waiting } from '../limits/waiting.ts'
 import { assertFraming } from './framing.ts'
 import type { Gate } from '../call/gate.ts'
-import { inTime, mayBeLarge, roomFor } from './held-body.ts'
+import { inTime, isSmall, mayBeLarge, roomFor, smallRoomFor } from './held-body.ts'
 import { RawBody } from './raw-body.ts'
 import { readInput, readParams } from '../call/input.ts'
 import type { OpenWork } from './open-work.ts'
@@ -56,6 +57,9 @@ export interface Pipeline {
   values: Seats
   /** The same for MCP, whose calls may last as long as a compiler. */
   mcpValues: Seats
+  /** The same of small bodies. */
+  smallBodies: SmallBodies
+  mcpSmallBodies: SmallBodies
   requestTurns: RequestTurns
   runnerTurns: OneByOne
   mcpTurns: OneByOne
@@ -130,7 +134,7 @@ export async function dispatch(
 }
 
 async function serve(exchange: Exchange, plan: Plan): Promise<void> {
-  const { pipeline, request, response } = exchange
+  const { pipeline, request } = exchange
   const params = readParams(plan, request)
   const actor = await identify(plan, request.headers['authorization'], asked(exchange))
   if (actor) {
@@ -145,13 +149,23 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   if (isCaller(actor)) await authorizeFor(plan, actor, pipeline.deps, params)
   if (plan.row.wire === 'socket' && !exchange.isUpgrade) throw new Fault('UPGRADE_REQUIRED')
   if (plan.row.body === 'raw') return answerRaw(exchange, plan, params)
-  if (!isCaller(actor) || !mayBeLarge(request)) return answer(exchange, plan, { actor, params })
-  const room = roomFor({ ...pipeline.deps, values: pipeline.values }, actor.orgId, response)
+  const room = roomOf(exchange, actor)
+  if (!room) return answer(exchange, plan, { actor, params })
   try {
     await answer(exchange, plan, { actor, params, room })
   } finally {
     room.release()
   }
+}
+
+/** What agents send is not bounded here: a caller of their org must not keep their runs from ending. */
+function roomOf({ pipeline, request, response }: Exchange, actor: Actor | undefined): Room | undefined {
+  const { deps, values, smallBodies: small } = pipeline
+  if (isCaller(actor) && mayBeLarge(request)) return roomFor({ ...deps, values, small }, actor.orgId, response)
+  if (!isSmall(request) || !actor || actor.kind === 'runner') return undefined
+  // Those of runs are counted apart: callers cannot keep them waiting.
+  const as = actor.kind === 'program' ? `runs of ${actor.orgId}` : actor.orgId
+  return smallRoomFor(small, actor.orgId, response, as)
 }
 
 /** The handler reads the body, as it is the body that proves whose it is. */
@@ -179,7 +193,7 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room, raw
   const { baseUrl } = pipeline.deps.config
   const since = performance.now()
   const read = (space?: Room) => readInput(plan, request, params, space)
-  const input = await (room ? inTime(response, room, read) : read())
+  const input = await (room && mayBeLarge(request) ? inTime(response, room, read) : read(room))
   exchange.input = input
   const stay = () => identifyAgain(exchange, plan)
   // Of a slow body the end comes minutes later than the credential.

@@ -128,7 +128,8 @@ async function serve({ load }: Mounted, exchange: Exchange): Promise<void> {
   exchange.orgId = caller.orgId
   await take(exchange, caller)
   assertOrg(request.headers, caller)
-  const room = roomFor({ ...deps, values: pipeline.mcpValues }, caller.orgId, response)
+  const { mcpValues: values, mcpSmallBodies: small } = pipeline
+  const room = roomFor({ ...deps, values, small }, caller.orgId, response)
   try {
     await answer(await load(), exchange, { caller, room })
   } finally {

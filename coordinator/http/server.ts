@@ -18,6 +18,7 @@ import { createAccessLog } from './access-log.ts'
 import { BYTES_DEADLINE_MS } from './answer.ts'
 import { freePort } from './free-port.ts'
 import { createGate } from '../call/gate.ts'
+import { smallBodies } from './held-body.ts'
 import { mountedMcp, serveMcp } from './mount.ts'
 import { OpenWork } from './open-work.ts'
 import { createProxies } from './proxies.ts'
@@ -126,6 +127,8 @@ function admissionOf({
   | 'waiting'
   | 'values'
   | 'mcpValues'
+  | 'smallBodies'
+  | 'mcpSmallBodies'
   | 'requestTurns'
   | 'runnerTurns'
   | 'mcpTurns'
@@ -146,6 +149,8 @@ function admissionOf({
     waiting,
     values,
     mcpValues,
+    smallBodies: smallBodies(),
+    mcpSmallBodies: smallBodies(),
     requestTurns: createRequestTurns(),
     runnerTurns: createOneByOne(),
     mcpTurns: createOneByOne(),

@@ -10,8 +10,10 @@ import type { Room } from './room.ts'
 
 /** A body that announces more grows as it comes. */
 const SET_ASIDE_BYTES = 16 * 1024
-/** Bodies up to that are neither counted nor paced. */
+/** Bodies up to that are not paced, and have a count of their own. */
 export const SMALL_BYTES = 64 * 1024
+/** Bodies up to that are not counted: as values they take some 20 KB at most, like all else of a request. */
+export const TINY_BYTES = 1024
 /** A body that is larger than an input holds files, whose texts do not count. */
 const LARGE_CHARS = 1_200_000
 const MOST_MARKS_OF_LARGE: Marks = { opened: 100_000, names: 100_000, commas: 200_000 }
@@ -114,6 +116,10 @@ function asObject(value: unknown): Record<string, unknown> {
 /** Each step takes up to 20 ms for a body of 12 MB; between them others have their turn. */
 async function parseBytes(bytes: Buffer, room: Room | undefined): Promise<unknown> {
   if (bytes.length > SMALL_BYTES) await makeRoom(bytes, room)
+  else if (bytes.length > TINY_BYTES) {
+    const turn = room?.holdSmall(bytes.length, () => BYTES_OF_TEXT * bytes.length + besideTexts(bytes))
+    if (turn) await turn
+  }
   const slice = createSlices(room?.orgId)
   if (!isUtf8(bytes)) throw invalid('The body is not valid UTF-8.', {})
   const text = bytes.toString('utf8')
@@ -130,6 +136,8 @@ async function parseBytes(bytes: Buffer, room: Room | undefined): Promise<unknow
 
 /** Memory of values beside their texts: objects with a name each, lists in a list, and texts of six letters. */
 const BYTES_OF = { opened: 56, name: 48, comma: 16 }
+/** As it came, as values, as they are printed for the judge, and on their way to the database. */
+export const BYTES_OF_TEXT = 4
 
 /**
  * Waits for the turn of a large body, and for room for its values. Its text is made again then: those that wait hold
@@ -138,10 +146,13 @@ const BYTES_OF = { opened: 56, name: 48, comma: 16 }
 async function makeRoom(bytes: Buffer, room: Room | undefined): Promise<void> {
   room?.whole()
   await turnInLine(room?.orgId)
-  const { opened, names, commas } = marksOf(bytes.toString('utf8'))
-  const besideTexts = opened * BYTES_OF.opened + names * BYTES_OF.name + commas * BYTES_OF.comma
-  await room?.holdValues({ bytes: bytes.length, besideTexts })
+  await room?.holdValues({ bytes: bytes.length, besideTexts: besideTexts(bytes) })
   await turnInLine(room?.orgId)
+}
+
+function besideTexts(bytes: Buffer): number {
+  const { opened, names, commas } = marksOf(bytes.toString('utf8'))
+  return opened * BYTES_OF.opened + names * BYTES_OF.name + commas * BYTES_OF.comma
 }
 
 /** In one pass, which ends soon in a text of too many. */

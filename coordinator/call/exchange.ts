@@ -47,6 +47,11 @@ export interface RawResponse {
   write(chunk: string): boolean
   pause(): unknown
   resume(): unknown
+  /**
+   * Of the build of µWS that we bring: told of the bytes of an answer that its reader does not take at once, and how to
+   * cut him. What it returns is called when none of them is left.
+   */
+  onRest?: (bytes: number, cut: () => void) => () => void
 }
 
 export interface HttpSocket {

@@ -19,4 +19,9 @@ export interface Room extends Omit<Holding, 'whole' | keyof Known> {
    * none in time, and ClientGone as soon as the client leaves.
    */
   holdValues(size: ValueSize): Promise<void>
+  /**
+   * The same for a small body, whose memory is asked for where there is room for its text. Undefined: at once. Throws
+   * RATE_LIMITED when too much of its org waits.
+   */
+  holdSmall(bytes: number, memory: () => number): Promise<void> | undefined
 }

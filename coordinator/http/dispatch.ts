@@ -1,28 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import { isForCallers, isPublic } from '@windlass/shared/ops/op.ts'
+import { isPublic } from '@windlass/shared/ops/op.ts'
 import type { Actor, Caller } from '../actor.ts'
-import {
-  BytesAnswer,
-  FileAnswer,
-  FilesAnswer,
-  PiecesAnswer,
-  SocketAnswer,
-  SseAnswer,
-  StatusAnswer,
-} from '../api/call.ts'
 import type { Config } from '../config.ts'
 import { isLongAgo } from '../stay.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Seats } from '../limits/seats.ts'
+import type { SmallBodies } from '../limits/small-bodies.ts'
 import { admit, identify, isCaller, type Verifiers } from '../call/access.ts'
 import type { Answered } from './access-log.ts'
-import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answer.ts'
-import { sendFile } from './answer-file.ts'
-import { sendFiles } from './answer-files.ts'
-import { type Reading, sendPieces } from './answer-pieces.ts'
+import { type Outlet, sendFault } from './answer.ts'
+import { sendValue } from './answer-value.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
 import { handle, type Turns } from '../call/handle.ts'
 import { deprecationHeaders } from './deprecation.ts'
@@ -31,12 +21,11 @@ import type { ProgramRequests } from '../limits/program-requests.ts'
 import type { Waiting } from '../limits/waiting.ts'
 import { assertFraming } from './framing.ts'
 import type { Gate } from '../call/gate.ts'
-import { inTime, mayBeLarge, roomFor } from './held-body.ts'
+import { inTime, isSmall, mayBeLarge, roomFor, smallRoomFor } from './held-body.ts'
 import { RawBody } from './raw-body.ts'
 import { readInput, readParams } from '../call/input.ts'
 import type { OpenWork } from './open-work.ts'
 import { authorizeFor, type OwnedNeeds } from '../call/owned.ts'
-import { outputText } from '../call/output.ts'
 import type { PathPlan, Plan } from '../call/plan.ts'
 import type { Proxies } from './proxies.ts'
 import { RequestCall } from './request-call.ts'
@@ -44,8 +33,7 @@ import { requestIdOf } from './request-id.ts'
 import type { Room } from '../call/room.ts'
 import type { RequestTurns } from './request-turns.ts'
 import type { OneByOne } from './one-by-one.ts'
-import { sendStream } from './sse.ts'
-import { upgrade } from './socket.ts'
+import type { Unsent } from './unsent.ts'
 
 /** What is needed of a request, whatever it asks. */
 export type PipelineNeeds = OwnedNeeds & {
@@ -69,6 +57,9 @@ export interface Pipeline {
   values: Seats
   /** The same for MCP, whose calls may last as long as a compiler. */
   mcpValues: Seats
+  /** The same of small bodies. */
+  smallBodies: SmallBodies
+  mcpSmallBodies: SmallBodies
   requestTurns: RequestTurns
   runnerTurns: OneByOne
   mcpTurns: OneByOne
@@ -76,6 +67,7 @@ export interface Pipeline {
   /** Writes the access log; undefined when it is off. */
   access: ((outlet: Outlet, answered: Answered) => void) | undefined
   open: OpenWork
+  unsent: Unsent
   strict: boolean
   /** How long the reader of a stream may stall, and how often it is looked at whether one may read on. */
   stallMs: number
@@ -119,6 +111,7 @@ export async function dispatch(
     isUpgrade,
     requestId,
     open: pipeline.open,
+    unsent: pipeline.unsent,
     headers: [],
     isLast: true,
   }
@@ -141,10 +134,13 @@ export async function dispatch(
 }
 
 async function serve(exchange: Exchange, plan: Plan): Promise<void> {
-  const { pipeline, request, response } = exchange
+  const { pipeline, request } = exchange
   const params = readParams(plan, request)
   const actor = await identify(plan, request.headers['authorization'], asked(exchange))
-  if (actor) exchange.actor = actor.kind === 'program' ? actor.runId : actor.id
+  if (actor) {
+    exchange.actor = actor.kind === 'program' ? actor.runId : actor.id
+    exchange.orgId = actor.orgId
+  }
   // Before the role: who is refused time and again is limited too.
   if (isCaller(actor)) await limit(exchange, actor)
   if (actor?.kind === 'runner') await pipeline.runnerTurns.next(actor.id)
@@ -153,13 +149,23 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   if (isCaller(actor)) await authorizeFor(plan, actor, pipeline.deps, params)
   if (plan.row.wire === 'socket' && !exchange.isUpgrade) throw new Fault('UPGRADE_REQUIRED')
   if (plan.row.body === 'raw') return answerRaw(exchange, plan, params)
-  if (!isCaller(actor) || !mayBeLarge(request)) return answer(exchange, plan, { actor, params })
-  const room = roomFor({ ...pipeline.deps, values: pipeline.values }, actor.orgId, response)
+  const room = roomOf(exchange, actor)
+  if (!room) return answer(exchange, plan, { actor, params })
   try {
     await answer(exchange, plan, { actor, params, room })
   } finally {
     room.release()
   }
+}
+
+/** What agents send is not bounded here: a caller of their org must not keep their runs from ending. */
+function roomOf({ pipeline, request, response }: Exchange, actor: Actor | undefined): Room | undefined {
+  const { deps, values, smallBodies: small } = pipeline
+  if (isCaller(actor) && mayBeLarge(request)) return roomFor({ ...deps, values, small }, actor.orgId, response)
+  if (!isSmall(request) || !actor || actor.kind === 'runner') return undefined
+  // Those of runs are counted apart: callers cannot keep them waiting.
+  const as = actor.kind === 'program' ? `runs of ${actor.orgId}` : actor.orgId
+  return smallRoomFor(small, actor.orgId, response, as)
 }
 
 /** The handler reads the body, as it is the body that proves whose it is. */
@@ -187,7 +193,7 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room, raw
   const { baseUrl } = pipeline.deps.config
   const since = performance.now()
   const read = (space?: Room) => readInput(plan, request, params, space)
-  const input = await (room ? inTime(response, room, read) : read())
+  const input = await (room && mayBeLarge(request) ? inTime(response, room, read) : read(room))
   exchange.input = input
   const stay = () => identifyAgain(exchange, plan)
   // Of a slow body the end comes minutes later than the credential.
@@ -198,7 +204,7 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room, raw
     const value: unknown = await (actor
       ? handle(plan, call as never, { turns: pipeline.deps.turns, orgId: actor.orgId })
       : handled(exchange, plan, call))
-    if (!response.completed) await send(exchange, plan, value)
+    if (!response.completed) await sendValue(exchange, plan, value, () => mayStay(exchange, plan))
   } finally {
     call.settled()
     leave?.()
@@ -229,30 +235,6 @@ async function limit(exchange: Exchange, caller: Caller): Promise<void> {
   if (refusal) throw refusal
 }
 
-function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | void {
-  const { row } = plan
-  if (row.success === 204) return sendNothing(exchange)
-  if (value instanceof FilesAnswer) {
-    const around = outputText(plan, { ...value.head, files: [] }, exchange.pipeline.strict)
-    return sendFiles(exchange, { around, files: value.files }, readingOf(exchange, plan))
-  }
-  if (value instanceof BytesAnswer) return sendBytes(exchange, value)
-  if (row.wire === undefined) {
-    const answer: StatusAnswer<unknown> = value instanceof StatusAnswer ? value : new StatusAnswer(row.success, value)
-    const text = outputText(plan, answer.value, exchange.pipeline.strict)
-    return sendJson(exchange, answer.status, text, row.credentials.includes('run'))
-  }
-  if (value instanceof PiecesAnswer)
-    return sendPieces(exchange, value, { ...readingOf(exchange, plan), ranges: row.ranges })
-  if (value instanceof FileAnswer) {
-    const { stallMs } = exchange.pipeline
-    return sendFile(exchange, value, { stallMs, ranges: row.ranges ?? false })
-  }
-  if (value instanceof SseAnswer) return sendStream(exchange, value, exchange.pipeline, () => mayStay(exchange, plan))
-  if (value instanceof SocketAnswer) return upgrade(exchange, value)
-  throw new Error(`${row.id} returned nothing that suits its wire \`${row.wire}\``)
-}
-
 /**
  * Throws when the credential serves no more, which may have been revoked or have expired since. It has served, so
  * refusals of others from its address do not keep it from being looked up.
@@ -260,13 +242,6 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
 async function identifyAgain(exchange: Exchange, plan: Plan): Promise<void> {
   const { verify, ...rest } = asked(exchange)
   await identify(plan, exchange.request.headers['authorization'], { ...rest, verify: { ...verify, knows: () => true } })
-}
-
-function readingOf(exchange: Exchange, plan: Plan): Reading {
-  const { stallMs, recheckMs } = exchange.pipeline
-  // An agent signs a token for each request, which serves for a minute: a slow download may outlast it.
-  const look = isForCallers(plan.row) ? () => mayStay(exchange, plan) : () => Promise.resolve(true)
-  return { stallMs, recheckMs, mayStay: look }
 }
 
 /** Whether the credential still serves. What cannot be found out now, can be later. */

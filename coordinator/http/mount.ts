@@ -65,7 +65,8 @@ export async function serveMcp(mounted: Mounted, pipeline: Pipeline, { request, 
   // The connection has ended meanwhile.
   if (response.completed) return
   const requestId = requestIdOf(request.headers['x-request-id'])
-  const exchange: Exchange = { pipeline, request, response, requestId, open: pipeline.open, headers: [], isLast: true }
+  const { open, unsent } = pipeline
+  const exchange: Exchange = { pipeline, request, response, requestId, open, unsent, headers: [], isLast: true }
   const since = performance.now()
   try {
     assertFraming(request)
@@ -124,9 +125,11 @@ async function serve({ load }: Mounted, exchange: Exchange): Promise<void> {
   const shown = { as: 'mcp', address: pipeline.proxies.addressOf(request), requestId, isKnown }
   const caller = await pipeline.gate.pass(shown, () => pipeline.verify.caller(token))
   exchange.actor = caller.id
+  exchange.orgId = caller.orgId
   await take(exchange, caller)
   assertOrg(request.headers, caller)
-  const room = roomFor({ ...deps, values: pipeline.mcpValues }, caller.orgId, response)
+  const { mcpValues: values, mcpSmallBodies: small } = pipeline
+  const room = roomFor({ ...deps, values, small }, caller.orgId, response)
   try {
     await answer(await load(), exchange, { caller, room })
   } finally {

@@ -9,13 +9,16 @@ import { createStrangers } from '../limits/strangers.ts'
 import { createProgramRequests } from '../limits/program-requests.ts'
 import { createSeats } from '../limits/seats.ts'
 import { createSlowOrgs } from '../limits/slow-orgs.ts'
+import type { UnreadBytes } from '../limits/unread-bytes.ts'
 import { createWaiting } from '../limits/waiting.ts'
 import type { Surface } from '../mcp/surface.ts'
 import type { Verifiers } from '../call/access.ts'
 import { type Arrival, dispatch, type Pipeline, type PipelineNeeds } from './dispatch.ts'
 import { createAccessLog } from './access-log.ts'
+import { BYTES_DEADLINE_MS } from './answer.ts'
 import { freePort } from './free-port.ts'
 import { createGate } from '../call/gate.ts'
+import { smallBodies } from './held-body.ts'
 import { mountedMcp, serveMcp } from './mount.ts'
 import { OpenWork } from './open-work.ts'
 import { createProxies } from './proxies.ts'
@@ -24,6 +27,7 @@ import { createRequestTurns } from './request-turns.ts'
 import { createOneByOne } from './one-by-one.ts'
 import { openSocket, type Upgrade } from './socket.ts'
 import { Unread } from './unread.ts'
+import { createUnsent, unreadAnswers } from './unsent.ts'
 
 const MIB = 1024 * 1024
 
@@ -73,6 +77,9 @@ export interface ServerOptions {
   idleS?: number
   /** What MCP shows: the operations, unless a test has something else to show. */
   surface?: Surface
+  /** Bounds what readers of orgs leave unread of whole answers, and how long one of these may take; of a test. */
+  unread?: UnreadBytes
+  answerDeadlineMs?: number
 }
 
 export interface RunningServer {
@@ -108,15 +115,20 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 function admissionOf({
   deps: { config },
   log,
+  unread,
+  answerDeadlineMs = BYTES_DEADLINE_MS,
 }: ServerOptions): Pick<
   Pipeline,
   | 'gate'
   | 'proxies'
   | 'access'
+  | 'unsent'
   | 'strict'
   | 'waiting'
   | 'values'
   | 'mcpValues'
+  | 'smallBodies'
+  | 'mcpSmallBodies'
   | 'requestTurns'
   | 'runnerTurns'
   | 'mcpTurns'
@@ -133,9 +145,12 @@ function admissionOf({
     proxies,
     gate,
     access,
+    unsent: createUnsent({ ...unreadAnswers(log), ...(unread && { unread }), proxies, deadlineMs: answerDeadlineMs }),
     waiting,
     values,
     mcpValues,
+    smallBodies: smallBodies(),
+    mcpSmallBodies: smallBodies(),
     requestTurns: createRequestTurns(),
     runnerTurns: createOneByOne(),
     mcpTurns: createOneByOne(),

@@ -1,6 +1,6 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { SseAnswer, SseSink } from '../api/call.ts'
-import { type Outlet, begin } from './answer.ts'
+import { begin, end, type Outlet } from './answer.ts'
 import type { HttpResponse } from '../call/exchange.ts'
 import type { Open } from './open-work.ts'
 import { outwait } from './outwait.ts'
@@ -34,7 +34,7 @@ export async function sendStream(
     .header('content-type', 'text/event-stream; charset=utf-8')
     // nginx would gather our events until its buffer is full.
     .header('x-accel-buffering', 'no')
-  if (request.method === 'HEAD') return void response.send()
+  if (request.method === 'HEAD') return end(outlet)
   const stream = new Stream(response, stallMs)
   open.add(stream)
   // Cut and not ended: the reader comes back, and is told then why it is refused.

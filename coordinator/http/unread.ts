@@ -55,14 +55,21 @@ export function sendAhead({ request, response, requestId, headers }: Exchange, a
   const head = fields.map(([name, value]) => `${name}: ${value}`).join('\r\n')
   const line = `${answer.status} ${STATUS_CODES[answer.status]}`
   response.atomic(() => response.raw.writeStatus(`${line}\r\n${head}\r\n\r\n${answer.text}`))
+  closeWithBody(request, response)
+}
+
+/** Ends the connection of a response that was written and is pending; what still comes of its request is dropped. */
+export function closeWithBody(request: HttpRequest, response: HttpResponse): void {
+  // Not at once: with the last piece of the body the answer may still lie in the packet that is being put together.
+  const close = () => void setImmediate(() => response.close())
+  if (request.received) return close()
   let dropped = 0
   request.on('data', ({ byteLength }) => {
     dropped += byteLength
     // At once: of a socket that is always full µWS reads on within one turn of the event loop.
     if (dropped > MOST_DROPPED_BYTES) response.close()
   })
-  // Not at once: with the last piece of the body the answer may still lie in the packet that is being put together.
-  request.on('end', () => setImmediate(() => response.close()))
+  request.on('end', close)
 }
 
 /** Refusals whose request is still coming in. What does not end in time is cut. */

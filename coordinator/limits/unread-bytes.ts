@@ -28,9 +28,11 @@ const MIB = 1024 * 1024
 interface UnreadOptions {
   log: Log
   /** What they read. */
-  of?: 'stream' | 'journal'
+  of?: 'stream' | 'journal' | 'answer'
   org?: number
   all?: number
+  /** Whether the only reader of an org may have more than its limit: of what is sent as a whole one may be larger. */
+  sparesLast?: boolean
 }
 
 export function createUnreadBytes({
@@ -38,11 +40,13 @@ export function createUnreadBytes({
   of = 'stream',
   org: mostOfOrg = 32 * MIB,
   all: most = 128 * MIB,
+  sparesLast = false,
 }: UnreadOptions): UnreadBytes {
   const orgs = new Map<string, OrgReaders>()
   const sample = createSample()
   const name = `${of}.cut`
   const total = { bytes: 0 }
+  const spared = sparesLast ? 1 : 0
 
   function release(org: OrgReaders, holding: Holding) {
     if (!org.line.delete(holding)) return
@@ -69,7 +73,7 @@ export function createUnreadBytes({
       org.line.add(holding)
       org.bytes += bytes
       total.bytes += bytes
-      while (org.bytes > mostOfOrg) cutSlowest(org, { scope: 'org', limitBytes: mostOfOrg })
+      while (org.bytes > mostOfOrg && org.line.size > spared) cutSlowest(org, { scope: 'org', limitBytes: mostOfOrg })
       while (total.bytes > most) cutSlowest(largest(orgs), { scope: 'all', limitBytes: most })
       return () => release(org, holding)
     },

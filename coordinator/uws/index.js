@@ -2,6 +2,7 @@
 // Node 22, some versions older than hyper-express 7 expects. This file stands in its place (see `overrides` in the root
 // package.json) and closes the gap: calls that the older build lacks, and one whose arguments changed.
 import { patchBodies } from './bodies.js'
+import { patchEnds } from './ends.js'
 import { forgetHeads } from './heads.js'
 import { openLender } from './lender.js'
 import * as uws from 'uws-pack'
@@ -29,6 +30,7 @@ function patch(res) {
     return this
   }
   patchBodies(proto)
+  patchEnds(proto)
 }
 
 let isJoining = false

@@ -76,6 +76,8 @@ async function openConnection(url: string): Promise<Connection> {
     const answer = firstAnswer(held)
     if (!answer) return
     held = held.slice(answer.length)
+    // One in 64 answers without a body ends its connection.
+    if (/\r\nconnection: close/i.test(answer.head)) socket.destroy()
     waiting?.resolve(answer)
   })
   socket.on('close', () => waiting?.reject(new Error('the connection was closed')))

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { ClientGone, readJson } from '../../call/body.ts'
 import type { HttpRequest, HttpResponse } from '../../call/exchange.ts'
 import { newId } from '@windlass/shared/ids.ts'
-import { inTime, roomFor } from '../../http/held-body.ts'
+import { inTime, roomFor, smallBodies } from '../../http/held-body.ts'
 import { createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import { createSeats } from '../../limits/seats.ts'
 import { DEFAULT_SIZES } from '../../sizes.ts'
@@ -32,7 +32,7 @@ function send({ values, bodies }: ReturnType<typeof aLimit>) {
   const request = Object.assign(new EventEmitter(), { headers })
   const client = Object.assign(new EventEmitter(), { completed: false })
   const response = client as unknown as HttpResponse
-  const room = roomFor({ bodies, values, config: DEFAULT_SIZES }, ORG, response)
+  const room = roomFor({ bodies, values, small: smallBodies(), config: DEFAULT_SIZES }, ORG, response)
   const read = inTime(response, room, (within) => readJson(request as unknown as HttpRequest, BODY.length, within))
   const settled = read.then(
     () => 'parsed',

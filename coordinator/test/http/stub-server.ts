@@ -11,6 +11,7 @@ import type { PipelineNeeds } from '../../http/dispatch.ts'
 import { type BytesInFlight, createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import { openOrgTurns } from '../../limits/org-turns.ts'
 import type { Limits } from '../../limits/limits.ts'
+import type { UnreadBytes } from '../../limits/unread-bytes.ts'
 import type { Surface } from '../../mcp/surface.ts'
 import { DEFAULT_SIZES } from '../../sizes.ts'
 import type { Verifiers } from '../../call/access.ts'
@@ -53,6 +54,8 @@ export interface StubOptions {
   bodies?: BytesInFlight
   /** What MCP shows. */
   surface?: Surface
+  unread?: UnreadBytes
+  answerDeadlineMs?: number
 }
 
 export async function startStub({
@@ -72,6 +75,8 @@ export async function startStub({
   knows = () => false,
   bodies = createBytesInFlight({ org: Infinity, all: Infinity }),
   surface,
+  unread,
+  answerDeadlineMs,
 }: StubOptions = {}): Promise<StubServer> {
   const logged: Record<string, unknown>[] = []
   const log: Log = createLog({}, 'debug', {
@@ -108,6 +113,8 @@ export async function startStub({
     recheckMs,
     idleS,
     ...(surface && { surface }),
+    ...(unread && { unread }),
+    ...(answerDeadlineMs !== undefined && { answerDeadlineMs }),
   })
   return { ...server, url: `http://127.0.0.1:${server.port}`, logged }
 }

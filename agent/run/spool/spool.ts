@@ -96,7 +96,7 @@ class SpoolInFiles implements Spool {
   /** Why the disk refused what was to be written last. */
   #refusal: unknown
   #listener: (written: Written[]) => void = () => undefined
-  readonly #timer = new FlushTimer(() => this.flush())
+  readonly #timer = new FlushTimer(this.flush.bind(this), () => this.#throttle.total())
 
   constructor(options: SpoolOptions, { known, needed, segments }: Recovered) {
     this.#options = options

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { FlushTimer } from '../../../run/spool/flush-timer.ts'
+
+test('what is said while nobody hears it gathers for longer, but for what is urgent', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] })
+  let now = 1000
+  t.mock.method(performance, 'now', () => now)
+  let unacknowledged = 0
+  let flushes = 0
+  const timer: FlushTimer = new FlushTimer(
+    () => {
+      flushes++
+      timer.clear()
+      timer.flushed()
+    },
+    () => unacknowledged,
+  )
+  const pass = (ms: number) => {
+    now += ms
+    t.mock.timers.tick(ms)
+  }
+  /** Entries for a second, one each 2 ms. */
+  const flushesOf = (isUrgent: boolean) => {
+    const before = flushes
+    for (let n = 0; n < 500; n++) {
+      timer.soon(isUrgent)
+      pass(2)
+    }
+    return flushes - before
+  }
+  assert.equal(flushesOf(false), 500)
+  unacknowledged = 8 * 1024 * 1024
+  assert.equal(flushesOf(true), 500)
+  const few = flushesOf(false)
+  assert.ok(few >= 9 && few <= 11, `${few} flushes`)
+  unacknowledged = 0
+  pass(100)
+  assert.equal(flushesOf(false), 500)
+})

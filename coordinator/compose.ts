@@ -60,6 +60,7 @@ import { openSchedulesBehind } from './schedules/behind.ts'
 import { openDeploys } from './workflows/build.ts'
 import { openStored } from './workflows/stored.ts'
 import { createTargets, createVersions } from './workflows/targets.ts'
+import { createTermsReader } from './workflows/terms.ts'
 
 /** A claim may wait for a locked row: three pools may do so, and the claims of the others go on beside them. */
 const CLAIM_LANES = 4
@@ -81,6 +82,7 @@ export async function compose(config: Config, database: Database, log: Log) {
 async function openStores(config: Config, database: Database, log: Log) {
   const { db, url } = database
   const versions = createVersions(db)
+  const versionTerms = createTermsReader(db)
   const lanes = openRunLanes(url, log)
   const poolSettings = createPoolSettings(lanes.beats)
   const databaseClock = await openDatabaseClock({ db, log })
@@ -115,10 +117,10 @@ async function openStores(config: Config, database: Database, log: Log) {
     runnerKeys: createRunnerVerifier(db),
     runTokens: await openRunTokens({ db, log, databaseClock }),
     partitions: createPartitions(db, log),
-    versions,
+    versionTerms,
     runVersions: createRunVersions(db, versions),
     holders: openHolders(db, log),
-    targets: createTargets(db, versions),
+    targets: createTargets(db, versions, versionTerms),
     environments: createEnvironmentNames(db),
     variableSets: createVariableSets(db),
     secretKeys: openSecretKeys(config, log),

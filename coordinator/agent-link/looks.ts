@@ -6,10 +6,10 @@ import { tellCancels } from '../engine/commit/leases.ts'
 import { createSeats } from '../limits/seats.ts'
 import { createSlowOrgs } from '../limits/slow-orgs.ts'
 import { tellIntake } from '../runners/intake.ts'
-import type { Versions } from '../workflows/targets.ts'
+import type { TermsReader } from '../workflows/terms.ts'
 import type { Sockets } from './sockets.ts'
 
-export type LookDeps = { db: Db; log: Log; versions: Versions; sockets: Sockets }
+export type LookDeps = { db: Db; log: Log; versionTerms: TermsReader; sockets: Sockets }
 
 /** Runners of an org that are looked for together, by two statements and one for each. */
 const AT_ONCE = 50

@@ -11,7 +11,7 @@ import { triggerOf } from '../engine/rules/run.ts'
 import type { RunTokens } from '../runs/token.ts'
 import type { RunVersions } from '../engine/commit/versions.ts'
 import type { VariableSets } from '../environments/sets.ts'
-import type { Versions } from '../workflows/targets.ts'
+import type { TermsReader } from '../workflows/terms.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { inlineJournals } from '../engine/commit/read-journal.ts'
 import type { AnnounceDeps } from '../engine/commit/announce.ts'
@@ -25,7 +25,7 @@ import type { Claimed } from '../engine/store/claim.ts'
 type ClaimDeps = {
   db: Db
   dispatchers: Dispatchers
-  versions: Versions
+  versionTerms: TermsReader
   runVersions: RunVersions
   variableSets: VariableSets
   runTokens: RunTokens
@@ -80,6 +80,7 @@ async function madeOf(deps: ClaimDeps, claimed: readonly Claimed[]) {
       deps.db,
       claimed.filter((run) => run.entries > 0),
     )
+    await deps.versionTerms.warm(claimed.map(({ versionId }) => versionId))
     const offers = await Promise.all(claimed.map((run) => offer(deps, run, journals.get(run.runId) ?? null)))
     return { offers, fitting: await fittingOf(deps.variableSets, offers) }
   } catch (error) {
@@ -135,7 +136,7 @@ export async function takeBackDeclined(
 
 async function offer(
   deps: {
-    versions: Versions
+    versionTerms: TermsReader
     runVersions: RunVersions
     runTokens: RunTokens
     config: Config
@@ -144,7 +145,7 @@ async function offer(
   journalText: string | null,
 ): Promise<Offers['offers'][number]> {
   deps.runVersions.note(run.runId, run.versionId)
-  const [version, token] = await Promise.all([deps.versions.get(run.versionId), deps.runTokens.mint(run)])
+  const [version, token] = await Promise.all([deps.versionTerms.get(run.versionId), deps.runTokens.mint(run)])
   return {
     run: run.runId,
     attempt: run.attempt,

@@ -6,10 +6,11 @@ import { mayStart } from '../engine/commit/may-start.ts'
 import type { MoveDeps } from '../engine/commit/move-runs.ts'
 import { restartBlocked } from '../engine/commit/restart.ts'
 import { presentRun } from '../engine/rules/run.ts'
-import type { Targets, Versions } from '../workflows/targets.ts'
+import type { Targets } from '../workflows/targets.ts'
+import type { TermsReader } from '../workflows/terms.ts'
 import { find } from './store.ts'
 
-type RestartDeps = { versions: Versions; targets: Targets } & MoveDeps
+type RestartDeps = { versionTerms: TermsReader; targets: Targets } & MoveDeps
 
 /**
  * Lets a blocked run start again from the top, as its next attempt. What its former attempts bought is taken over where the
@@ -19,6 +20,6 @@ export async function restartRun(deps: RestartDeps, caller: Acting, runId: RunId
   const found = await find(deps.db, caller.orgId, runId)
   if (!found) throw new Fault('NOT_FOUND', { run: runId })
   await mayStart(deps, caller.orgId, { workflow: found.workflowId })
-  await restartBlocked(deps, caller, runId, await deps.versions.get(found.versionId))
+  await restartBlocked(deps, caller, runId, await deps.versionTerms.get(found.versionId))
   return presentRun((await find(deps.db, caller.orgId, runId))!)
 }

@@ -9,7 +9,7 @@ import type { Dispatchers } from '../dispatch/dispatcher.ts'
 import type { RestoredHold } from '../dispatch/restored-hold.ts'
 import { stopDeadlineMs } from '../engine/commit/cancel.ts'
 import { mayTimeOutInQueue } from '../engine/rules/transitions.ts'
-import type { Versions } from '../workflows/targets.ts'
+import type { TermsReader } from '../workflows/terms.ts'
 import { queueCauses, type QueueFacts } from './why-queue.ts'
 import { lossesOf } from './store-losses.ts'
 import * as store from './store-why.ts'
@@ -35,7 +35,7 @@ export interface Facts extends QueueFacts {
 type WhyDeps = {
   db: Db
   config: Config
-  versions: Versions
+  versionTerms: TermsReader
   dispatchers: Pick<Dispatchers, 'reservations'>
   restoredHold: RestoredHold
 }
@@ -72,13 +72,13 @@ async function look(tx: Tx, deps: WhyDeps, orgId: OrgId, id: RunId): Promise<Omi
 async function forcedAtOf(tx: Tx, deps: WhyDeps, run: store.Situation): Promise<Date | null> {
   const since = run.cancelRequestedAt ?? run.timedOutAt
   if (since === null || isFinal(run.status)) return null
-  const at = new Date(since.getTime() + stopDeadlineMs(deps.config, await deps.versions.get(run.versionId, tx)))
+  const at = new Date(since.getTime() + stopDeadlineMs(deps.config, await deps.versionTerms.get(run.versionId, tx)))
   return at > run.now ? at : null
 }
 
 async function overAtOf(tx: Tx, deps: WhyDeps, run: store.Situation): Promise<Date | null> {
   if (run.place === null || run.timedOutAt !== null || isFinal(run.status) || run.status === 'cancelling') return null
-  const { wallTimeoutMs } = (await deps.versions.get(run.versionId, tx)).descriptor
+  const { wallTimeoutMs } = (await deps.versionTerms.get(run.versionId, tx)).descriptor
   const at = new Date(run.createdAt.getTime() + (wallTimeoutMs ?? Infinity))
   return at <= run.now ? at : null
 }

@@ -4,7 +4,6 @@ import { pause } from '@windlass/shared/time.ts'
 import type { Timers } from '../engine/commit/clock.ts'
 import { leftOut } from '../engine/commit/left-out.ts'
 import { createOrgLine, openLimitedSeats, type OrgLine } from '../engine/commit/org-line.ts'
-import { isLimitedVersion } from '../engine/commit/trigger.ts'
 import { createSlowOrgs, type SlowOrgs } from '../limits/slow-orgs.ts'
 import type { Targets } from '../workflows/targets.ts'
 import type { Begun } from './begun.ts'
@@ -89,8 +88,8 @@ export function putBehind(
 async function limitedAmong(targets: Targets, rows: readonly ScheduleRow[]): Promise<Set<WorkflowId>> {
   const workflows = new Map<WorkflowId, OrgId>(rows.map(({ workflowId, orgId }) => [workflowId, orgId]))
   const looks = [...workflows].map(async ([id, orgId]) => {
-    const target = await targets.resolve(orgId, id).catch(() => undefined)
-    return target && isLimitedVersion(target.version) ? [id] : []
+    const terms = await targets.terms(orgId, id).catch(() => undefined)
+    return terms?.isLimited ? [id] : []
   })
   return new Set((await Promise.all(looks)).flat())
 }

@@ -226,29 +226,58 @@ export async function versionsAmong(
   return rows.map(({ version }) => version)
 }
 
-export interface ExecutionRow {
+interface Executed {
   id: VersionId
   orgId: OrgId
   org: string
   workflowId: WorkflowId
   slug: string
   version: number
-  descriptor: Descriptor
-  inputSchema: JsonSchema
-  outputSchema: JsonSchema
   bundleDigest: string
   bundleBytes: number
+}
+
+export interface ExecutionRow extends Executed {
+  descriptor: Descriptor
+  /** Length of its JSON. */
+  descriptorBytes: number
+  inputSchema: JsonSchema
+  outputSchema: JsonSchema
 }
 
 export async function versionForExecution(sql: Sql, id: VersionId): Promise<ExecutionRow | undefined> {
   const [row] = await sql<ExecutionRow[]>`
     select v.id, v.org_id, o.slug as org, v.workflow_id, w.slug, v.version, v.descriptor, v.input_schema, v.output_schema,
-           v.bundle_digest, v.bundle_bytes
+           v.bundle_digest, v.bundle_bytes, octet_length(v.descriptor::text) as descriptor_bytes
     from workflow_versions v
     join workflows w on w.id = v.workflow_id
     join orgs o on o.id = v.org_id
     where v.id = ${id}`
   return row
+}
+
+/** Null also for what a descriptor lacks that was deployed by an earlier release. */
+export interface TermsRow extends Executed, Pick<Descriptor, 'process' | 'timeoutMs' | 'cancelGraceMs' | 'retries'> {
+  slots: number | null
+  wallTimeoutMs: number | null
+  queueTimeoutMs: number | null
+  isLimited: boolean
+}
+
+/** Of those of these versions that there are. One look at each descriptor takes all: each `->` would take one. */
+export function termsOf(sql: Sql, ids: readonly VersionId[]): PromiseLike<TermsRow[]> {
+  return sql<TermsRow[]>`
+    select v.id, v.org_id, o.slug as org, v.workflow_id, w.slug, v.version, v.bundle_digest, v.bundle_bytes,
+           d.process, d.slots, d."timeoutMs", d."wallTimeoutMs", d."queueTimeoutMs", d."cancelGraceMs", d.retries,
+           d.concurrency is not null or d.throttle is not null as is_limited
+    from workflow_versions v
+    join workflows w on w.id = v.workflow_id
+    join orgs o on o.id = v.org_id
+    cross join lateral json_to_record(v.descriptor) as d (
+      process text, slots int, "timeoutMs" json, "wallTimeoutMs" json, "queueTimeoutMs" json, "cancelGraceMs" json,
+      retries json, concurrency json, throttle json
+    )
+    where v.id = any(${[...ids]})`
 }
 
 /** True when some version of this org has this bundle: agents fetch bundles of their own org only. */

@@ -1,33 +1,27 @@
 import { LRUCache } from 'lru-cache'
-import type { OrgId, PoolId, VersionId, WorkflowId, WorkflowRef } from '@windlass/shared/ids.ts'
+import type { OrgId, PoolId, VersionId, WorkflowRef } from '@windlass/shared/ids.ts'
 import { type Descriptor, FENCE_RETRIES } from '@windlass/shared/model/descriptor.ts'
-import type { Db, Sql } from '../db/client.ts'
+import type { Db } from '../db/client.ts'
 import type { Bell } from '../events/bell.ts'
 import { type Schema, schemaOf } from '../judging/schema.ts'
 import { createOrgCache } from '../limits/org-cache.ts'
+import { createSeats } from '../limits/seats.ts'
+import { createSlowOrgs } from '../limits/slow-orgs.ts'
 import * as store from './store.ts'
+import type { TermsReader, VersionTerms } from './terms.ts'
 
-/** What executing a version takes. Versions never change, so these are kept. */
-export interface Version {
-  id: VersionId
-  orgId: OrgId
-  org: string
-  workflowId: WorkflowId
-  slug: string
-  version: number
+/** All that triggers and outputs are judged by. Versions never change, so these are kept. */
+export interface Version extends VersionTerms {
   descriptor: Descriptor
-  bundleDigest: string
-  bundleBytes: number
-  crashRetries: number
-  fenceRetries: number
   /** What `run` takes and returns; undefined where that is anything. */
   input: Schema | undefined
   output: Schema | undefined
 }
 
+/** Whole ones. For what gives runs out and ends them there is `TermsReader`. */
 export interface Versions {
-  /** Within a transaction by `through`: a second connection could be one that others like it wait for. */
-  get(id: VersionId, through?: Sql): Promise<Version>
+  /** Not within a transaction: it waits for others of the org, and for a connection. */
+  get(orgId: OrgId, id: VersionId): Promise<Version>
 }
 
 /** What a trigger needs to know of a workflow. */
@@ -48,6 +42,8 @@ export interface Resolved {
 export interface Targets {
   /** Returns undefined when there is no such workflow or version. */
   resolve(orgId: OrgId, workflow: WorkflowRef, version?: number): Promise<Resolved | undefined>
+  /** Of the current version: for whoever starts nothing, and looks at workflows of many orgs. */
+  terms(orgId: OrgId, workflow: WorkflowRef): Promise<VersionTerms | undefined>
   /**
    * Looks for all of these versions by one statement. What it resolves with remembers which are not there, so that a
    * thousand items that each name another do not look for it each.
@@ -59,36 +55,41 @@ export interface Targets {
 /** 700 versions with 50 KB of schemas, or 60 of the largest. */
 const MOST_CHARS = 32 * 1024 * 1024
 
-export function createVersions(db: Db): Versions {
-  const cache = new LRUCache<VersionId, Version>({ maxSize: MOST_CHARS, sizeCalculation: charsOf })
-  const underWay = new Map<VersionId, Promise<Version>>()
+/**
+ * Versions that are being read at once, of an org and of all. Each may be a megabyte, which the event loop parses in
+ * one go: 256 of one org had all connections, and kept the others waiting for 8 s.
+ */
+const SEATS = { org: 2, all: 4 }
 
-  async function read(id: VersionId, through: Sql): Promise<Version> {
-    const row = await store.versionForExecution(through, id)
-    if (!row) throw new Error(`version ${id} of a run is missing`)
-    const version = toVersion(row)
-    cache.set(id, version)
-    return version
+export function createVersions(db: Db): Versions {
+  const cache = new LRUCache<VersionId, Version>({ maxSize: MOST_CHARS })
+  const underWay = new Map<VersionId, Promise<Version>>()
+  const seats = createSeats(SEATS, createSlowOrgs())
+
+  async function read(orgId: OrgId, id: VersionId): Promise<Version> {
+    const leave = await seats.take(orgId)
+    try {
+      const row = await store.versionForExecution(db, id)
+      if (!row) throw new Error(`version ${id} of a run is missing`)
+      const version = toVersion(row)
+      const size = row.descriptorBytes + (version.input?.text.length ?? 0) + (version.output?.text.length ?? 0)
+      cache.set(id, version, { size })
+      return version
+    } finally {
+      leave()
+    }
   }
 
   /** All who trigger a version at once wait for one look at it. */
-  function readOnce(id: VersionId): Promise<Version> {
+  function readOnce(orgId: OrgId, id: VersionId): Promise<Version> {
     const known = underWay.get(id)
     if (known) return known
-    const found = read(id, db).finally(() => underWay.delete(id))
+    const found = read(orgId, id).finally(() => underWay.delete(id))
     underWay.set(id, found)
     return found
   }
 
-  return {
-    async get(id, through) {
-      return cache.get(id) ?? (through ? read(id, through) : readOnce(id))
-    },
-  }
-}
-
-function charsOf({ descriptor, input, output }: Version): number {
-  return JSON.stringify(descriptor).length + (input?.text.length ?? 0) + (output?.text.length ?? 0)
+  return { get: async (orgId, id) => cache.get(id) ?? readOnce(orgId, id) }
 }
 
 /** What descriptors lack that were deployed by an earlier release. */
@@ -102,13 +103,14 @@ const ADDED_LATER = {
 }
 
 function toVersion(row: store.ExecutionRow): Version {
-  const { inputSchema, outputSchema, ...rest } = row
+  const { inputSchema, outputSchema, descriptorBytes: _, ...rest } = row
   const descriptor = { ...ADDED_LATER, ...row.descriptor }
   return {
     ...rest,
     descriptor,
     crashRetries: row.descriptor.retries.crash,
     fenceRetries: row.descriptor.retries.fence ?? FENCE_RETRIES,
+    isLimited: descriptor.concurrency !== null || descriptor.throttle !== null,
     input: schemaOf('derived', inputSchema),
     output: schemaOf('derived', outputSchema),
   }
@@ -129,7 +131,7 @@ const MOST_TARGETS = 2000
 /** Without the version: of 2,000 with large schemas these would be gigabytes. */
 type Found = Promise<(Omit<Resolved, 'version'> & { versionId: VersionId }) | undefined>
 
-export function createTargets(db: Db, versions: Versions): Targets {
+export function createTargets(db: Db, versions: Versions, versionTerms: TermsReader): Targets {
   const cache = createOrgCache<Found>({ max: MOST_TARGETS, ttlMs: FRESH_MS })
 
   async function look(orgId: OrgId, workflow: WorkflowRef, number: number | undefined): Found {
@@ -157,7 +159,11 @@ export function createTargets(db: Db, versions: Versions): Targets {
       const found = await find(orgId, workflow, number)
       if (!found) return undefined
       const { versionId, pool, disabled } = found
-      return { version: await versions.get(versionId), pool, disabled }
+      return { version: await versions.get(orgId, versionId), pool, disabled }
+    },
+    async terms(orgId, workflow) {
+      const found = await find(orgId, workflow, undefined)
+      return found && versionTerms.get(found.versionId)
     },
     async among(orgId, workflow, numbers) {
       if (numbers.length === 0) return targets

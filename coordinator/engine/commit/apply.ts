@@ -7,7 +7,7 @@ import type { RunId } from '@windlass/shared/ids.ts'
 import type { Config } from '../../config.ts'
 import type { Tx } from '../../db/client.ts'
 import type { RunVersions } from './versions.ts'
-import type { Versions } from '../../workflows/targets.ts'
+import type { TermsReader } from '../../workflows/terms.ts'
 import { createHeldCheck, type Holders, NotHeld } from './holders.ts'
 import { type CallingRun, prepareCallAgain } from './prepare-call.ts'
 import { readCommand } from './read-command.ts'
@@ -40,7 +40,7 @@ export async function applyBatches(deps: ApplyDeps, batches: ReadBatch[]): Promi
   return (await appendPlain(deps, batches)) ?? applyLocked(deps, batches)
 }
 
-type ApplyDeps = { versions: Versions; config: Config; returns: Returns } & MoveDeps & NoteDeps
+type ApplyDeps = { versionTerms: TermsReader; config: Config; returns: Returns } & MoveDeps & NoteDeps
 
 /** The way that takes any batch. What the short one writes has to agree with it. */
 export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]): Promise<Applied[]> {
@@ -167,7 +167,7 @@ async function readOutput(
   if (bytes > maxOutputBytes) return { error: tooLargeOutput(bytes, maxOutputBytes) }
   const line = jsonLine(outputText)
   if (line === undefined) return { error: invalidOutput({ path: 'output', message: NOT_JSON }) }
-  const version = await deps.runVersions.of(runId, () => payer.assertHeld())
+  const version = await deps.runVersions.of({ orgId: org, runId }, () => payer.assertHeld())
   if (!version) return undefined
   const ask = { root: 'output', org, ...payer, isPatient: true }
   const verdict = await deps.judge.judge(version.output, { text: line }, ask)
@@ -193,7 +193,7 @@ export function lastOf(batch: AgentBatch): number {
 }
 
 async function take(
-  deps: Pick<ApplyDeps, 'versions' | 'config' | 'returns'> & { tx: Tx; overtime: Overtime | undefined },
+  deps: Pick<ApplyDeps, 'versionTerms' | 'config' | 'returns'> & { tx: Tx; overtime: Overtime | undefined },
   run: Moving,
   entry: Entry,
   batch: ReadBatch,
@@ -219,7 +219,7 @@ async function take(
       return goOn(run, at)
     case 'end': {
       spend(run, entry[3])
-      const version = await deps.versions.get(run.versionId, deps.tx)
+      const version = await deps.versionTerms.get(run.versionId, deps.tx)
       const isOffered = entry[2].how === 'lost' && (await isUnaccepted(deps.tx, batch))
       const isToRest = entry[2].how === 'unready' && !deps.returns.take(run.orgId)
       const settling = { version, output: batch.outputs.get(entry), config: deps.config, isOffered, isToRest }

@@ -2,7 +2,7 @@ import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Config } from '../../config.ts'
 import type { Tx } from '../../db/client.ts'
-import type { Version, Versions } from '../../workflows/targets.ts'
+import type { TermsReader, VersionTerms } from '../../workflows/terms.ts'
 import type { Acting } from '../../actor.ts'
 import { type Change, record } from '../../audit/record.ts'
 import type { Deadline } from '../../jobs/queue.ts'
@@ -14,11 +14,11 @@ import { type MoveDeps, moveRunsIn } from './move-runs.ts'
 import { finish, move } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
 import * as store from '../store/runs.ts'
-import { warmVersions } from './versions.ts'
+import { warmTerms } from './versions.ts'
 
 export type CancelDeps = {
   config: Config
-  versions: Versions
+  versionTerms: TermsReader
   tellCancels: (runnerId: string) => Promise<void>
 } & MoveDeps
 
@@ -82,7 +82,7 @@ export async function cancelDescendants(
 
 /** Asking twice is no error: what is being cancelled or has ended is left alone, and not among the answers. */
 export async function cancelThese(deps: CancelDeps, ids: RunId[], ask: CancelAsk): Promise<Moving[]> {
-  await warmVersions(deps, ids)
+  await warmTerms(deps, ids)
   const moved = await deps.db.begin((tx) => cancelWithin(tx, deps, ids, ask))
   await tellCancelled(deps, moved)
   return moved
@@ -144,7 +144,7 @@ async function followUp(tx: Tx, deps: CancelDeps, moved: Moving[], ask: CancelAs
 }
 
 /** How long after it was asked to stop a run ends in any case. */
-export function stopDeadlineMs({ leaseMs }: Pick<Config, 'leaseMs'>, { descriptor }: Version): number {
+export function stopDeadlineMs({ leaseMs }: Pick<Config, 'leaseMs'>, { descriptor }: VersionTerms): number {
   return descriptor.cancelGraceMs + leaseMs
 }
 
@@ -155,12 +155,12 @@ export function stopDeadlineMs({ leaseMs }: Pick<Config, 'leaseMs'>, { descripto
  */
 export async function setStopDeadlines(
   tx: Tx,
-  deps: { config: Config; versions: Versions },
+  deps: { config: Config; versionTerms: TermsReader },
   runs: readonly Pick<Moving, 'id' | 'orgId' | 'epoch' | 'versionId'>[],
 ): Promise<void> {
   const due = new Map<string, { orgId: OrgId; inMs: number; runs: Deadline[] }>()
   for (const { id, orgId, epoch, versionId } of runs) {
-    const inMs = stopDeadlineMs(deps.config, await deps.versions.get(versionId, tx))
+    const inMs = stopDeadlineMs(deps.config, await deps.versionTerms.get(versionId, tx))
     const key = `${orgId} ${inMs}`
     const together = due.get(key) ?? { orgId, inMs, runs: [] }
     together.runs.push({ runId: id, epoch })

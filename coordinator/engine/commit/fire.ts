@@ -23,7 +23,7 @@ import {
 } from './timers-behind.ts'
 import { holdBack, type HoldDeps } from './held-timers.ts'
 import { type Entry, renewQueueTimeouts } from './late-entries.ts'
-import { warmVersions } from './versions.ts'
+import { warmTerms } from './versions.ts'
 import * as runStore from '../store/runs.ts'
 import * as store from '../store/timers.ts'
 
@@ -107,7 +107,7 @@ const keyOf = ({ runId, kind, n }: store.DueTimer) => `${runId}/${kind}/${n}`
 /** Answers those of which others have the run. */
 async function fire(deps: FireDeps, due: store.Upcoming[], how: How): Promise<store.Upcoming[]> {
   const ending = due.filter(endsRuns).map((timer) => timer.runId)
-  await warmVersions(deps, ending)
+  await warmTerms(deps, ending)
   const skipsLocked = how === 'shared'
   const locking = { ids: due.map((timer) => timer.runId), ending, lockMs: LOCK_MS, skipsLocked }
   const { stopped, locked } = await moveRuns(deps, locking, async (tx, runs) => {
@@ -219,7 +219,7 @@ function againLater(deps: { config: Config }, { runId, kind, n }: store.DueTimer
 }
 
 async function act(
-  deps: { tx: Tx } & Pick<FireDeps, 'versions' | 'databaseClock'>,
+  deps: { tx: Tx } & Pick<FireDeps, 'versionTerms' | 'databaseClock'>,
   run: Moving,
   { kind, n }: store.DueTimer,
   answers: Map<string, Completion>,
@@ -235,7 +235,7 @@ async function act(
       return enterNow(run)
     case 'queue-timeout':
     case 'wall-timeout':
-      timeOut(run, kind, deps.databaseClock.now(), await deps.versions.get(run.versionId, deps.tx))
+      timeOut(run, kind, deps.databaseClock.now(), await deps.versionTerms.get(run.versionId, deps.tx))
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Tx } from '../../db/client.ts'
-import type { Versions } from '../../workflows/targets.ts'
+import type { TermsReader } from '../../workflows/terms.ts'
 import type { Moving } from '../rules/run.ts'
 import { mayTimeOutInQueue } from '../rules/transitions.ts'
 import * as store from '../store/timers.ts'
@@ -16,13 +16,15 @@ export interface Entry {
  * Answers those that have all their time before them now.
  */
 export async function renewQueueTimeouts(
-  { tx, versions }: { tx: Tx; versions: Versions },
+  { tx, versionTerms }: { tx: Tx; versionTerms: TermsReader },
   entries: readonly Entry[],
 ): Promise<Set<Moving>> {
   const first = entries.filter(({ run }) => run.epoch === 0 && run.status === 'queued' && mayTimeOutInQueue(run))
+  const ids = first.map(({ run }) => run.versionId)
+  await versionTerms.warm(ids, tx)
   const timed = []
   for (const { run, inMs } of first) {
-    const { queueTimeoutMs } = (await versions.get(run.versionId, tx)).descriptor
+    const { queueTimeoutMs } = (await versionTerms.get(run.versionId, tx)).descriptor
     if (queueTimeoutMs !== null) timed.push({ run, waitsMs: inMs, inMs: inMs + queueTimeoutMs })
   }
   if (timed.length === 0) return new Set()

@@ -5,7 +5,7 @@ import { pause } from '@windlass/shared/time.ts'
 import type { Config } from '../../config.ts'
 import type { RunTokens } from '../../runs/token.ts'
 import type { Sockets } from '../../agent-link/sockets.ts'
-import type { Versions } from '../../workflows/targets.ts'
+import type { TermsReader } from '../../workflows/terms.ts'
 import type { RunnerIdentity } from '../../actor.ts'
 import { type Db, isDeadlock, isLockTimeout, isStatementTimeout } from '../../db/client.ts'
 import { LONG_MS } from '../../db/slow-commits.ts'
@@ -28,7 +28,10 @@ export interface Beaten extends Renewal {
 }
 
 /** Heartbeats of many agents: each renews the leases of everything that its agent executes. */
-export async function commitBeats(deps: { db: Db; versions: Versions }, beats: leases.Beat[]): Promise<Beaten[]> {
+export async function commitBeats(
+  deps: { db: Db; versionTerms: TermsReader },
+  beats: leases.Beat[],
+): Promise<Beaten[]> {
   const possible = await withoutStale(deps.db, beats)
   const rows = await leases.beat(deps.db, possible)
   const runners = new Map(rows.filter((row) => row.runId === null).map((row) => [row.runnerId, row]))
@@ -45,6 +48,9 @@ export async function commitBeats(deps: { db: Db; versions: Versions }, beats: l
     if (before) before.push(row)
     else renewed.set(row.runnerId, [row])
   }
+  const asked = [...renewed.values()].flat().filter(isToBeStopped)
+  // Together: each for itself had a statement of its own.
+  await deps.versionTerms.warm(asked.map(({ versionId }) => versionId))
   return Promise.all(
     beats.map(async ({ runnerId, holds }) => {
       const theirs = renewed.get(runnerId) ?? []
@@ -131,7 +137,7 @@ interface Reconciling {
  * most are ended after that.
  */
 export async function reconcile(
-  deps: { db: Db; config: Config; versions: Versions; log: Log; longEnds: LongEnds } & AnnounceDeps,
+  deps: { db: Db; config: Config; versionTerms: TermsReader; log: Log; longEnds: LongEnds } & AnnounceDeps,
   { runnerId, orgId, holds, leaseMs }: leases.Beat & { orgId: OrgId },
   { at, what, onEnd }: Reconciling,
 ): Promise<Reconciled> {
@@ -182,7 +188,7 @@ export async function* renewTokens(
 
 /** Sends what is to be cancelled to those of these runners that are connected here. */
 export async function tellCancels(
-  deps: { db: Db; versions: Versions; sockets: Sockets },
+  deps: { db: Db; versionTerms: TermsReader; sockets: Sockets },
   runnerIds: readonly string[],
 ): Promise<void> {
   const byRunner = Map.groupBy(await store.toCancel(deps.db, runnerIds), (row) => row.runnerId)
@@ -192,7 +198,7 @@ export async function tellCancels(
 
 /** The orders for those of these runs that the runner executes and that are to be cancelled. */
 export async function cancelsAmong(
-  deps: { db: Db; versions: Versions },
+  deps: { db: Db; versionTerms: TermsReader },
   runnerId: RunnerIdentity['id'],
   runs: readonly Placement[],
 ): Promise<CancelOrder[]> {
@@ -205,16 +211,22 @@ function staleAmong(holds: readonly Placement[], known: readonly { runId: string
   return holds.filter(([run, epoch]) => !alive.has(store.placementKey(run, epoch)))
 }
 
+const isToBeStopped = ({ status, timedOut }: store.Renewed) => status === 'cancelling' || timedOut
+
 /** The runs among these that are to be stopped, each with the grace of its descriptor. */
-function cancelOrders(deps: { versions: Versions }, rows: readonly store.Renewed[]): Promise<CancelOrder[]> {
-  const asked = rows.filter((row) => row.status === 'cancelling' || row.timedOut)
+async function cancelOrders(
+  { versionTerms }: { versionTerms: TermsReader },
+  rows: readonly store.Renewed[],
+): Promise<CancelOrder[]> {
+  const asked = rows.filter(isToBeStopped)
+  await versionTerms.warm(asked.map(({ versionId }) => versionId))
   return Promise.all(
     asked.map(async (row) => ({
       run: row.runId,
       epoch: row.epoch,
       why: row.status === 'cancelling' ? ('cancelled' as const) : ('timed-out' as const),
       reason: row.cancelReason ?? '',
-      graceMs: (await deps.versions.get(row.versionId)).descriptor.cancelGraceMs,
+      graceMs: (await versionTerms.get(row.versionId)).descriptor.cancelGraceMs,
     })),
   )
 }

@@ -4,7 +4,7 @@ import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import type { Loss } from '@windlass/shared/model/run.ts'
 import type { Config } from '../../config.ts'
 import { isLockTimeout, mayPass } from '../../db/client.ts'
-import type { Versions } from '../../workflows/targets.ts'
+import type { TermsReader } from '../../workflows/terms.ts'
 import { isOvertime } from './overtime.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 import * as placements from '../store/placements.ts'
@@ -13,7 +13,7 @@ import type { LongEnd, LongEnds } from './long-ends.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { takeBack } from '../rules/transitions.ts'
 import { lose } from '../rules/outcome.ts'
-import { warmVersions } from './versions.ts'
+import { warmTerms } from './versions.ts'
 import type { Moving } from '../rules/run.ts'
 
 export interface LoseOptions {
@@ -124,7 +124,7 @@ interface Moved {
   placement: placements.PlacementRow
 }
 
-export type LoseDeps = { config: Config; versions: Versions; log: Log } & MoveDeps
+export type LoseDeps = { config: Config; versionTerms: TermsReader; log: Log } & MoveDeps
 
 /** One run that cannot be taken away must not keep the others where they are lost. */
 async function loseOrPassOver(deps: LoseDeps, runIds: readonly string[], options: LoseOptions): Promise<Moved[]> {
@@ -143,7 +143,7 @@ async function loseOrPassOver(deps: LoseDeps, runIds: readonly string[], options
 }
 
 async function loseThese(deps: LoseDeps, runIds: readonly string[], options: LoseOptions): Promise<Moved[]> {
-  await warmVersions(deps, runIds)
+  await warmTerms(deps, runIds)
   return moveRuns(deps, { ids: runIds, lockMs: options.lockMs }, async (tx, runs) => {
     const found = await placements.recheck(tx, runIds, {
       offerMs: deps.config.offerMs,
@@ -156,7 +156,7 @@ async function loseThese(deps: LoseDeps, runIds: readonly string[], options: Los
       if (!run || run.epoch !== placement.epoch || !options.isLost(placement)) continue
       const why = { ...reasonOf(placement, options), runner: run.runnerId }
       if (placement.accepted || !takeBack(run, now, notTaken(placement, options))) {
-        const version = await deps.versions.get(run.versionId, tx)
+        const version = await deps.versionTerms.get(run.versionId, tx)
         // Not noted yet where its agent was out of reach: a next attempt would only be stopped.
         run.timedOut ||= isOvertime(run, version, now)
         lose(run, now, version, why)

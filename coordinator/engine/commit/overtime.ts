@@ -5,7 +5,7 @@ import type { Entry } from '@windlass/shared/wire/agent.ts'
 import type { Tx } from '../../db/client.ts'
 import type { DatabaseClock } from '../../db/database-clock.ts'
 import * as events from '../../events/store.ts'
-import type { Version, Versions } from '../../workflows/targets.ts'
+import type { TermsReader, VersionTerms } from '../../workflows/terms.ts'
 import type { ReadBatch } from '../rules/batch.ts'
 import type { Moving } from '../rules/run.ts'
 import { timeOut } from './time-out.ts'
@@ -15,7 +15,7 @@ import { timeOut } from './time-out.ts'
  * `held-timers.ts`. What the agent tells is judged by when it happened: what was in time is taken as ever.
  */
 export interface Overtime {
-  version: Version
+  version: VersionTerms
   /** When its time was over. */
   at: number
   /** When the last event was that its log had before these entries. */
@@ -25,20 +25,22 @@ export interface Overtime {
 type Timed = Pick<Moving, 'createdAt' | 'timedOut' | 'timedOutAt'>
 
 /** Whether the time that a run has from its creation on is over, at this moment of the database's clock. */
-export function isOvertime(run: Timed, version: Version, now: number): boolean {
+export function isOvertime(run: Timed, version: VersionTerms, now: number): boolean {
   return run.timedOut || overAt(run, version) <= now
 }
 
 /** Of the runs whose time is over and of which something is told that goes by it. */
 export async function overtimesOf(
-  deps: { tx: Tx; versions: Versions; databaseClock: Pick<DatabaseClock, 'now'> },
+  deps: { tx: Tx; versionTerms: TermsReader; databaseClock: Pick<DatabaseClock, 'now'> },
   batches: readonly ReadBatch[],
   runs: ReadonlyMap<string, Moving>,
 ): Promise<Map<RunId, Overtime>> {
   const theirs = new Set(batches.filter(goesByTime).map((batch) => batch.run))
   const named = [...runs.values()].filter((run) => theirs.has(run.id))
+  const ids = named.map(({ versionId }) => versionId)
+  await deps.versionTerms.warm(ids, deps.tx)
   const timed = await Promise.all(
-    named.map(async (run) => ({ run, version: await deps.versions.get(run.versionId, deps.tx) })),
+    named.map(async (run) => ({ run, version: await deps.versionTerms.get(run.versionId, deps.tx) })),
   )
   const now = deps.databaseClock.now()
   const late = timed.filter(({ run, version }) => isOvertime(run, version, now))
@@ -63,7 +65,7 @@ function goesByTime({ entries, commands }: ReadBatch): boolean {
  * As the descriptor says, and no later than it was noted: a run that was created by a clock that was ahead is stopped
  * from then on.
  */
-function overAt({ createdAt, timedOutAt }: Timed, { descriptor: { wallTimeoutMs } }: Version): number {
+function overAt({ createdAt, timedOutAt }: Timed, { descriptor: { wallTimeoutMs } }: VersionTerms): number {
   return Math.min(createdAt.getTime() + (wallTimeoutMs ?? Infinity), timedOutAt?.getTime() ?? Infinity)
 }
 

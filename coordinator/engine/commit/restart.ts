@@ -2,14 +2,14 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Acting } from '../../actor.ts'
 import { record } from '../../audit/record.ts'
-import type { Version } from '../../workflows/targets.ts'
+import type { VersionTerms } from '../../workflows/terms.ts'
 import { again } from '../rules/outcome.ts'
 import type { Moving } from '../rules/run.ts'
 import * as store from '../store/runs.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
 
 /** Lets a blocked run start again from the top, as its next attempt. Throws RUN_NOT_BLOCKED. */
-export function restartBlocked(deps: MoveDeps, caller: Acting, runId: RunId, version: Version): Promise<void> {
+export function restartBlocked(deps: MoveDeps, caller: Acting, runId: RunId, version: VersionTerms): Promise<void> {
   return moveRuns(deps, { ids: [runId], ending: [] }, async (tx, runs) => {
     const run = runs.get(runId)!
     await store.leaveQueue(tx, [runId])
@@ -23,7 +23,7 @@ export function restartBlocked(deps: MoveDeps, caller: Acting, runId: RunId, ver
 
 const stateOf = ({ status, attempt }: Moving) => ({ status, attempt })
 
-function startAnew(run: Moving, version: Version, { caller, at }: { caller: Acting; at: number }): void {
+function startAnew(run: Moving, version: VersionTerms, { caller, at }: { caller: Acting; at: number }): void {
   const { blocked } = run
   if (blocked === null)
     throw new Fault(

@@ -269,10 +269,6 @@ export async function commitTriggers(db: Db, runs: NewRun[]): Promise<Date[]> {
 /** Whether its creation waits for locks that others of its workflow hold. */
 export const isLimitedRun = ({ concurrencyGroup, throttle }: NewRun) => concurrencyGroup !== null || throttle !== null
 
-/** Whether that of its runs does. */
-export const isLimitedVersion = ({ descriptor: { concurrency, throttle } }: Version) =>
-  concurrency !== null || throttle !== null
-
 /** Creates runs, gives those that are throttled their turns, and lets in those whose groups have room. */
 export async function createRuns(tx: Tx, runs: readonly NewRun[]): Promise<Map<string, Date>> {
   await throttleNew(tx, runs)

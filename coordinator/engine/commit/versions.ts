@@ -1,23 +1,20 @@
 import { LRUCache } from 'lru-cache'
-import type { RunId, VersionId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId, VersionId } from '@windlass/shared/ids.ts'
 import type { Db } from '../../db/client.ts'
 import type { Version, Versions } from '../../workflows/targets.ts'
+import type { TermsReader } from '../../workflows/terms.ts'
 import * as store from '../store/runs.ts'
 
-/**
- * Looks up what these runs execute, before a transaction that needs it: in the transaction it would take a second
- * connection, and many who come together could hold them all.
- */
-export async function warmVersions(deps: { db: Db; versions: Versions }, runIds: readonly string[]): Promise<void> {
+/** Looks up by what terms these runs are executed, before a transaction that needs them, and then holds their locks. */
+export async function warmTerms(deps: { db: Db; versionTerms: TermsReader }, runIds: readonly string[]): Promise<void> {
   if (runIds.length === 0) return
-  const ids = await store.versionsOf(deps.db, runIds)
-  await Promise.all(ids.map((id) => deps.versions.get(id)))
+  await deps.versionTerms.warm(await store.versionsOf(deps.db, runIds))
 }
 
 /** What runs execute, which never changes. */
 export interface RunVersions {
   /** Undefined when there is no such run. `mayLook` is asked first, unless the run is known. */
-  of(runId: RunId, mayLook?: () => Promise<void>): Promise<Version | undefined>
+  of(run: { orgId: OrgId; runId: RunId }, mayLook?: () => Promise<void>): Promise<Version | undefined>
   /** Notes the version, which spares `of` a query. */
   note(runId: RunId, id: VersionId): void
 }
@@ -30,13 +27,13 @@ export function createRunVersions(db: Db, versions: Versions): RunVersions {
 
   return {
     note: (runId, id) => void cache.set(runId, id),
-    async of(runId, mayLook) {
+    async of({ orgId, runId }, mayLook) {
       const known = cache.get(runId)
       if (known === undefined) await mayLook?.()
       const id = known ?? (await store.versionsOf(db, [runId]))[0]
       if (id === undefined) return undefined
       cache.set(runId, id)
-      return versions.get(id)
+      return versions.get(orgId, id)
     },
   }
 }

@@ -4,7 +4,7 @@ import { whatIsLost } from '@windlass/shared/model/lost-reasons.ts'
 import { isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
 import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { Config } from '../../config.ts'
-import type { Version } from '../../workflows/targets.ts'
+import type { VersionTerms } from '../../workflows/terms.ts'
 import type { Output } from './batch.ts'
 import { cutReplay, loseReplay, mayReplayAgain, putReplayOff } from './replays.ts'
 import { block, emit, fail, finish, forget, move, requeue, rest, resume, suspend, takeBack } from './transitions.ts'
@@ -19,7 +19,7 @@ const SIGNAL_CHARACTERS = 32
 const worded = (text: string, most = REASON_CHARACTERS) => text.replaceAll('\0', '').slice(0, most)
 
 interface Settling {
-  version: Version
+  version: VersionTerms
   output: Output | undefined
   config: Pick<Config, 'maxEventDataBytes'>
   /** No agent has accepted the run. */
@@ -92,7 +92,7 @@ const PUT_OFF_MS = 30_000
  * Nothing of it was executed, so it has used up no attempt, however often that happens; its timeouts still count. An
  * agent that is stopped or out of reach says nothing about how it would go elsewhere: there it is not waited for.
  */
-function putOff(run: Moving, at: number, version: Version, { reason: said, blame, isToRest }: Unready): void {
+function putOff(run: Moving, at: number, version: VersionTerms, { reason: said, blame, isToRest }: Unready): void {
   const reason = worded(said)
   if (blame === 'host') run.hostFailure = reason
   if (!isToRest && whatIsLost(reason) !== 'program' && takeBack(run, at, reason)) return
@@ -103,12 +103,12 @@ function putOff(run: Moving, at: number, version: Version, { reason: said, blame
 }
 
 /** Given up by its agent while it waited. One that was still on its way there was lost, whatever the agent says. */
-function evict(run: Moving, at: number, version: Version, reason: string): void {
+function evict(run: Moving, at: number, version: VersionTerms, reason: string): void {
   if (run.place === 'parked' && isSuspended(run.status)) return rest(run)
   lose(run, at, version, { what: 'program', reason: `its agent gave it up: ${reason}` })
 }
 
-function settleBlocked(run: Moving, at: number, version: Version, mismatch: Mismatch): void {
+function settleBlocked(run: Moving, at: number, version: VersionTerms, mismatch: Mismatch): void {
   const { expected, received, at: where, mayPass } = mismatch
   // Said by the program itself, so any of it may be something else.
   const cut = (text: unknown, otherwise = '(no text)') => worded(typeof text === 'string' ? text : otherwise)
@@ -145,7 +145,7 @@ function ledBy({ ledBy }: ThrownError) {
 }
 
 /** Another try, where the descriptor asks for it: its journal keeps what succeeded. */
-function settleThrown(run: Moving, thrown: ThrownError, at: number, version: Version): void {
+function settleThrown(run: Moving, thrown: ThrownError, at: number, version: VersionTerms): void {
   const error = threwError(thrown)
   const { max, factor, delayMs, maxDelayMs } = version.descriptor.retries.error
   goOn(run, at)
@@ -178,7 +178,7 @@ function outputEvent(outputText: string, limitBytes: number): string {
 }
 
 /** The process of a run is gone: what that means depends on what it was doing. */
-export function lose(run: Moving, at: number, version: Version, why: Why): void {
+export function lose(run: Moving, at: number, version: VersionTerms, why: Why): void {
   if (run.status === 'cancelling') return finish(run, 'cancelled', at, why)
   if (run.timedOut) return fail(run, at, overtimeError(version))
   run.loss = { what: why.what, reason: why.reason, attempt: run.attempt, isCounted: false }
@@ -190,7 +190,7 @@ export function lose(run: Moving, at: number, version: Version, why: Why): void 
 }
 
 /** It waits without a process, for nothing that it has asked for. Whoever says that for ever comes to an end. */
-export function loseAtRest(run: Moving, at: number, version: Version): void {
+export function loseAtRest(run: Moving, at: number, version: VersionTerms): void {
   if (run.timedOut) return fail(run, at, overtimeError(version))
   const reason = 'it was said to wait, and no sleep, question or call of it was open that could end that'
   run.loss = { what: 'program', reason, attempt: run.attempt, isCounted: false }
@@ -202,7 +202,7 @@ type Again = { reason: string; delayMs?: number } & Record<string, unknown>
 type Why = Again & { what: Loss['what'] }
 
 /** A crash is nobody's answer: the program starts again from the top, as often as its descriptor allows. */
-function crash(run: Moving, at: number, version: Version, why: Why): void {
+function crash(run: Moving, at: number, version: VersionTerms, why: Why): void {
   // Somebody took it away, knowing that it would begin anew: that says nothing about the program.
   if (why.what === 'operator') return again(run, at, version, why)
   if (run.loss) run.loss.isCounted = true
@@ -227,7 +227,7 @@ const crashedError = (run: Moving, crashes: number, why: Why): RunError => ({
  */
 const isOutOfReach = (what: Loss['what']) => what === 'network' || what === 'unknown'
 
-function cutOff(run: Moving, at: number, version: Version, why: Why): void {
+function cutOff(run: Moving, at: number, version: VersionTerms, why: Why): void {
   // Losses before this one turned out to be crashes when their agents came back, more of them than there may be.
   if (run.crashes > version.crashRetries) return fail(run, at, crashedError(run, run.crashes, why))
   if (++run.fences <= version.fenceRetries) return again(run, at, version, why)
@@ -249,7 +249,7 @@ function fencedError(run: Moving, limit: number, why: Why): RunError {
 const counted = (times: number) => (times === 1 ? 'once' : `${times} times`)
 
 /** The next attempt, from the top. */
-export function again(run: Moving, at: number, version: Version, why: Again): void {
+export function again(run: Moving, at: number, version: VersionTerms, why: Again): void {
   const lost = run.attempt
   run.attempt++
   run.activeMs = 0

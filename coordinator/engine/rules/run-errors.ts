@@ -3,7 +3,7 @@ import type { RunId } from '@windlass/shared/ids.ts'
 import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
 import type { ThrownError } from '@windlass/shared/model/ending.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
-import type { Version } from '../../workflows/targets.ts'
+import type { VersionTerms } from '../../workflows/terms.ts'
 import type { Invalid } from '../../judging/invalid.ts'
 
 export const NOT_JSON = `is no JSON, or nests deeper than ${MOST_LEVELS} levels`
@@ -77,14 +77,14 @@ export function exitedError(exitCode: number): RunError {
   return { code, message, detail: { exitCode } }
 }
 
-export function timedOutError({ descriptor: { timeoutMs } }: Version): RunError {
+export function timedOutError({ descriptor: { timeoutMs } }: VersionTerms): RunError {
   const code: RunErrorCode = 'RUN_TIMED_OUT'
   const message = `${RUN_ERRORS[code]} It was stopped after ${timeoutMs} ms of execution. Raise \`timeout\` in workflow.jsonc if it needs longer.`
   return { code, message, detail: { timeoutMs } }
 }
 
 /** Counted from the run's creation on, waiting included. */
-export function overtimeError({ descriptor: { wallTimeoutMs } }: Version): RunError {
+export function overtimeError({ descriptor: { wallTimeoutMs } }: VersionTerms): RunError {
   const code: RunErrorCode = 'RUN_TIMED_OUT'
   const message = `${RUN_ERRORS[code]} It had not ended ${wallTimeoutMs} ms after its creation. Raise \`timeout.wall\` in workflow.jsonc if it needs longer.`
   return { code, message, detail: { wallTimeoutMs } }

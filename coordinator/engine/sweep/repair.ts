@@ -3,8 +3,8 @@ import type { Completion } from '@windlass/shared/wire/journal.ts'
 import { rebalance } from '../commit/admit.ts'
 import type { Tx } from '../../db/client.ts'
 import type { DatabaseClock } from '../../db/database-clock.ts'
-import type { Versions } from '../../workflows/targets.ts'
-import { warmVersions } from '../commit/versions.ts'
+import type { TermsReader } from '../../workflows/terms.ts'
+import { warmTerms } from '../commit/versions.ts'
 import { unanswered } from '../commit/fire.ts'
 import { type MoveDeps, moveRuns } from '../commit/move-runs.ts'
 import { complete, completionOf, enterNow, requeue } from '../rules/transitions.ts'
@@ -15,12 +15,12 @@ import { lock } from '../store/concurrency.ts'
 import { type Finding, orphansAmong } from '../store/orphans.ts'
 import * as store from '../store/strays.ts'
 
-export type RepairDeps = { versions: Versions } & MoveDeps
+export type RepairDeps = { versionTerms: TermsReader } & MoveDeps
 
 /** Puts right what is still wrong with these runs when they are locked, and answers what that was. */
 export async function repair(deps: RepairDeps, ids: string[]): Promise<Finding[]> {
   // Looked up now: in the transaction it would take a second connection.
-  await warmVersions(deps, ids)
+  await warmTerms(deps, ids)
   const findings = await moveRuns(deps, { ids }, async (tx, runs) => {
     const findings = await store.leftAlone(tx, await orphansAmong(tx, ids))
     const touched = new Set<Moving>()
@@ -72,14 +72,14 @@ async function lockGroups(tx: Tx, groups: readonly { concurrencyGroup: string }[
   await lock(tx, [...new Set(workflows)].sort())
 }
 
-type MovingOn = { versions: Versions; databaseClock: Pick<DatabaseClock, 'now'> }
+type MovingOn = { versionTerms: TermsReader; databaseClock: Pick<DatabaseClock, 'now'> }
 
 /** True: the run was moved. */
 async function moveOn(tx: Tx, deps: MovingOn, run: Moving, { kind }: Finding): Promise<boolean> {
   if (kind === 'queued_nowhere' || kind === 'wake_missing') enterNow(run)
   else if (kind === 'process_missing') await loseProcess(tx, deps, run)
   else if (kind === 'waits_for_nothing')
-    loseAtRest(run, deps.databaseClock.now(), await deps.versions.get(run.versionId, tx))
+    loseAtRest(run, deps.databaseClock.now(), await deps.versionTerms.get(run.versionId, tx))
   else return false
   return true
 }
@@ -89,7 +89,7 @@ async function loseProcess(tx: Tx, deps: MovingOn, run: Moving): Promise<void> {
   const now = deps.databaseClock.now()
   // Nothing of it has been executed.
   if (run.status === 'pending') return requeue(run, now, why)
-  lose(run, now, await deps.versions.get(run.versionId, tx), why)
+  lose(run, now, await deps.versionTerms.get(run.versionId, tx), why)
 }
 
 /** What was written without the moves of a run. */

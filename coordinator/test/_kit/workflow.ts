@@ -85,3 +85,32 @@ async function insertVersion(
   await c.deps.db.begin((tx) => store.insertVersion(tx, version))
   return { id: version.id, digest }
 }
+
+export interface CopiesAsk {
+  count: number
+  inputSchema?: store.JsonSchema
+}
+
+/** So many further versions of a workflow, as its first, without the time that as many deploys take. */
+export async function copiesOf(
+  { db }: Pick<TestCoordinator, 'db'>,
+  { id }: Pick<TestWorkflow, 'id'>,
+  { count, inputSchema }: CopiesAsk,
+): Promise<VersionId[]> {
+  const ids = Array.from({ length: count }, () => newId('ver'))
+  const schema = inputSchema === undefined ? null : JSON.stringify(inputSchema)
+  await db`
+    insert into workflow_versions (id, org_id, workflow_id, version, descriptor, input_schema, output_schema,
+                                   bundle_digest, bundle_bytes, source_digest, created_by)
+    select n.id, v.org_id, v.workflow_id, n.version + 1, v.descriptor, coalesce(${schema}::text::json, v.input_schema),
+           v.output_schema, v.bundle_digest, v.bundle_bytes, v.source_digest, v.created_by
+    from workflow_versions v
+    cross join unnest(${ids}::text[]) with ordinality as n (id, version)
+    where v.workflow_id = ${id} and v.version = 1`
+  return ids
+}
+
+/** For versions that nobody can read whole: those fail who try it. */
+export async function spoilSchemas({ db }: Pick<TestCoordinator, 'db'>, ids: readonly VersionId[]): Promise<void> {
+  await db`update workflow_versions set input_schema = 'null' where id = any(${[...ids]})`
+}

@@ -19,6 +19,7 @@ import { list } from '../../runs/store-list.ts'
 import { insertQueued } from '../../engine/store/new-runs.ts'
 import * as held from '../../engine/store/held-timers.ts'
 import * as timers from '../../engine/store/timers.ts'
+import { termsOf } from '../../workflows/store.ts'
 import { dropInvariants, testDatabase } from '../_kit/database.ts'
 import { createExplained, explainSessions } from '../_kit/explained.ts'
 import { createPlanShapes, type PlanShapes } from '../_kit/plan-shapes.ts'
@@ -105,6 +106,7 @@ const ACTS: Readonly<Record<string, Act>> = {
   // Without a filter: what a person sees first, and the list that agents and scripts ask for again and again.
   'first page of the runs': (db) => list(db, { orgId, limit: 50 }),
   'entries of runs whose time is over': inTransaction((tx) => [events.lastTimes(tx, [])]),
+  'terms of versions': async (db) => void (await termsOf(db, [])),
 }
 
 let database: Database

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { newId, type VersionId } from '@windlass/shared/ids.ts'
+import type { OrgId, VersionId } from '@windlass/shared/ids.ts'
 import type { Db } from '../../db/client.ts'
 import { createTargets, createVersions } from '../../workflows/targets.ts'
-import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+import { createTermsReader } from '../../workflows/terms.ts'
+import { anOrg, aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
+import { countedDb } from '../_kit/counted-db.ts'
+import { aWorkflow, copiesOf } from '../_kit/workflow.ts'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
@@ -18,40 +20,22 @@ before(async () => {
 })
 after(() => c.stop())
 
-test('a transaction that needs a version reads it itself: others like it may hold all connections', async () => {
-  const { id } = await aWorkflow(c)
-  const noOther = (() => assert.fail('a second connection')) as unknown as Db
-  const [{ versionId }] = await c.db<[{ versionId: VersionId }]>`
-    select id as version_id from workflow_versions where workflow_id = ${id}`
-  const found = await c.db.begin((tx) => createVersions(noOther).get(versionId, tx))
-  assert.equal(found.id, versionId)
-})
+const targetsOf = (db: Db) => createTargets(db, createVersions(db), createTermsReader(db))
 
 test('all who ask for a version at once wait for one look at it', async () => {
   const { slug } = await aWorkflow(c)
-  let looks = 0
-  const counted = ((...args: Parameters<Db>) => {
-    looks++
-    return c.db(...args)
-  }) as unknown as Db
-  const targets = createTargets(counted, createVersions(counted))
+  const counted = countedDb(c.db)
+  const targets = targetsOf(counted.db)
   const found = await Promise.all(Array.from({ length: 50 }, () => targets.resolve(c.orgId, slug)))
-  assert.ok(looks <= 4, `${looks} looks`)
+  assert.ok(counted.looks() <= 4, `${counted.looks()} looks`)
   assert.ok(found.every((one) => one!.version === found[0]!.version))
 })
 
 test('versions with the largest schemas are remembered up to a bound, however many are asked for', async () => {
-  const { id, slug } = await aWorkflow(c)
-  const ids = Array.from({ length: 800 }, () => newId('ver'))
-  await c.db`
-    insert into workflow_versions (id, org_id, workflow_id, version, descriptor, input_schema, output_schema,
-                                   bundle_digest, bundle_bytes, source_digest, created_by)
-    select n.id, v.org_id, v.workflow_id, n.version + 1, v.descriptor, json_build_object('const', repeat('x', 120000)),
-           v.output_schema, v.bundle_digest, v.bundle_bytes, v.source_digest, v.created_by
-    from workflow_versions v
-    cross join unnest(${ids}::text[]) with ordinality as n (id, version)
-    where v.workflow_id = ${id}`
-  const targets = createTargets(c.db, createVersions(c.db))
+  const workflow = await aWorkflow(c)
+  const { slug } = workflow
+  await copiesOf(c, workflow, { count: 800, inputSchema: { const: 'x'.repeat(120_000) } })
+  const targets = targetsOf(c.db)
   const heapUsed = () => {
     collectGarbage()
     return process.memoryUsage().heapUsed / 1024 / 1024
@@ -65,4 +49,23 @@ test('versions with the largest schemas are remembered up to a bound, however ma
   assert.ok(grown < 50, `${grown} MiB`)
   // What was let go is read again.
   assert.equal((await targets.resolve(c.orgId, slug, 2))?.version.version, 2)
+})
+
+test('of many versions few of an org are read at once, and few of all', async () => {
+  const counted = countedDb(c.db)
+  const versions = createVersions(counted.db)
+  const ofOrgs: { orgId: OrgId; ids: VersionId[] }[] = []
+  for (const name of ['one', 'two', 'three']) {
+    const { id: orgId } = await anOrg(c, name)
+    ofOrgs.push({ orgId, ids: await copiesOf(c, await aWorkflow(c, { orgId }), { count: 30 }) })
+  }
+  const [first, ...others] = ofOrgs.map(
+    ({ orgId, ids }) =>
+      () =>
+        Promise.all(ids.map((id) => versions.get(orgId, id))),
+  )
+  await first!()
+  assert.deepEqual([counted.looks(), counted.mostAtOnce()], [30, 2])
+  await Promise.all(others.map((read) => read()))
+  assert.deepEqual([counted.looks(), counted.mostAtOnce()], [90, 4])
 })

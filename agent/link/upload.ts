@@ -6,8 +6,8 @@ import type { ReadLine } from '../run/spool/segments.ts'
 import type { Spool } from '../run/spool/spool.ts'
 import { FRAME_CHARS, inFrames, withoutFirst } from './batches.ts'
 import type { Link } from './link.ts'
-import { Turns, Waiting } from './waiting.ts'
-import { openWindow, type Window } from './window.ts'
+import { type Turn, turnOf, Turns, Waiting } from './waiting.ts'
+import { costOf, openWindow, type Window } from './window.ts'
 
 export interface UploadOptions {
   spool: Spool
@@ -34,14 +34,11 @@ export interface Upload {
 }
 
 const SIZES = {
-  /** Enough for some commits of the coordinator to be under way: some 0.3 s of it. */
+  /** Enough for some commits of the coordinator to be under way: some 0.3 s of it. One placement has half of it. */
   windowChars: 4 * 1024 * 1024,
   /** A placement with more entries to send, or with more characters than the window takes, is talkative. */
   talkativeEntries: 8_192,
 }
-/** What an entry costs the coordinator, however short it is: of empty lines some 20,000 are under way, for 0.4 s. */
-const ENTRY_CHARS = 128
-
 /** A file that cannot be read is tried again after so long, or sooner where there is nothing else to read. */
 const UNREADABLE_MS = 5_000
 const RETRY_MS = 500
@@ -92,7 +89,7 @@ class SpoolUpload implements Upload {
   }
 
   settle(): void {
-    this.#window.settle()
+    if (this.#window.settle()) this.#pump()
   }
 
   stop(): void {
@@ -122,13 +119,16 @@ class SpoolUpload implements Upload {
   async #readBehind(mine: number): Promise<void> {
     const { spool, link } = this.#options
     const goesOn = () => mine === this.#turn && link.isReady
+    // Whoever has called this goes on first.
+    await Promise.resolve()
     while (goesOn()) {
-      // It may be full already: one way to here is that memory is.
-      await this.#window.room()
-      if (!goesOn()) break
       this.#leaveOutCaughtUp()
+      if (this.#behind.size === 0) break
       const turn = this.#nextTurn()
-      if (!turn) break
+      if (!turn) {
+        await this.#window.change()
+        continue
+      }
       const chunk = await spool.reader.read(turn.at)
       if (!goesOn()) break
       if (!isBefore(turn.at, chunk.next)) {
@@ -137,11 +137,12 @@ class SpoolUpload implements Upload {
       }
       this.#unreadable.delete(turn.at.segment)
       const batches = chunk.lines.filter((line) => line.kind === 'batch')
-      const texts = batches.flatMap((line) => this.#unsentOf(line, turn))
+      const stopped = new Map<Held, Position>()
+      const texts = batches.flatMap((line) => this.#unsentOf(line, turn, stopped))
       // What stands there may be of others alone: that was no turn.
       if (texts.length > 0) this.#isForTalkative = !this.#isForTalkative
       const sending = this.#send(texts)
-      this.#advance(turn.of, chunk.next)
+      for (const held of turn.of) this.#advance(held, stopped.get(held) ?? chunk.next)
       await sending
     }
     if (mine === this.#turn) this.#isReading = false
@@ -165,10 +166,10 @@ class SpoolUpload implements Upload {
    * Those that have little to send and the talkative take turns. The former go through the files together, in the
    * order of writing: after an outage there may be hundreds of them, and a file is not read once for each. So may the
    * talkative: those that are in the same file go together, and the oldest few files take turns. The others wait until
-   * one of these is where they are.
+   * one of these is where they are. Those without room wait until some of theirs is acknowledged; undefined: all do.
    */
   #nextTurn(): Turn | undefined {
-    const behind = [...this.#behind]
+    const behind = this.#behindWithRoom()
     const readable = behind.filter(([, at]) => !this.#isLeftOut(at.segment))
     const kinds = Map.groupBy(readable.length > 0 ? readable : behind, ([held]) => this.#isTalkative(held))
     const quiet = kinds.get(false)
@@ -181,6 +182,10 @@ class SpoolUpload implements Upload {
     return turnOf(oldest.map(([, of]) => of).reduce((one, other) => (lastOf(other) < lastOf(one) ? other : one)))
   }
 
+  #behindWithRoom(): [Held, Position][] {
+    return [...this.#behind].filter(([held]) => this.#window.room(held) > 0)
+  }
+
   #isTalkative(held: Held): boolean {
     const { windowChars, talkativeEntries } = this.#sizes
     return held.written - held.sent > talkativeEntries || unsentChars(held) > windowChars
@@ -188,25 +193,30 @@ class SpoolUpload implements Upload {
 
   async #leaveOut(segment: number): Promise<void> {
     this.#unreadable.set(segment, performance.now())
-    if ([...this.#behind.values()].every((at) => this.#isLeftOut(at.segment))) await pause(RETRY_MS)
+    if (this.#behindWithRoom().every(([, at]) => this.#isLeftOut(at.segment))) await pause(RETRY_MS)
   }
 
   #isLeftOut(segment: number): boolean {
     return performance.now() - (this.#unreadable.get(segment) ?? -Infinity) < UNREADABLE_MS
   }
 
-  #unsentOf(line: Batch, { at, of }: Turn): string[] {
+  /** `stopped`: who has no room for what follows, and where that stands. */
+  #unsentOf(line: Batch, { at, of }: Turn, stopped: Map<Held, Position>): string[] {
     const held = this.#options.spool.find(line.run, line.epoch)
-    if (!held || !of.has(held) || isBefore({ segment: at.segment, offset: line.offset }, held.from)) return []
+    const position = { segment: at.segment, offset: line.offset }
+    if (!held || !of.has(held) || isBefore(position, held.from) || stopped.has(held)) return []
+    if (line.last > held.sent && this.#window.room(held) <= 0) {
+      stopped.set(held, position)
+      return []
+    }
     const texts = this.#unsent(held, line.first, line.last, () => line.json())
     if (texts.length > 0) this.#turns.serves(held)
     return texts
   }
 
-  /** Of these all is read that stands before `next`. */
-  #advance(readOf: ReadonlySet<Held>, next: Position): void {
-    for (const held of readOf)
-      this.#behind.set(held, later(this.#behind.get(held)!, later(next, this.#unsentFrom(held))))
+  /** All of it is read that stands before `next`. */
+  #advance(held: Held, next: Position): void {
+    this.#behind.set(held, later(this.#behind.get(held)!, later(next, this.#unsentFrom(held))))
   }
 
   #written(written: readonly Written[]): void {
@@ -224,12 +234,14 @@ class SpoolUpload implements Upload {
   #makeRoom(): void {
     const loudest = this.#waiting.takeLoudest(this.#options.memoryBytes / 2)
     for (const [held, at] of loudest) this.#behind.set(held, at)
+    this.#window.wake()
     this.#readOn()
   }
 
   #pump(): void {
-    while (this.#isLive && !this.#isBlocked && !this.#waiting.isEmpty) {
-      const written = this.#waiting.takeFrame(this.#frameChars())
+    while (this.#isLive && !this.#isBlocked) {
+      const written = this.#waiting.takeFrame(this.#frameChars(), (held) => this.#window.room(held))
+      if (written.length === 0) return
       const texts = written.flatMap((each) => this.#unsent(each.held, each.first, each.last, () => each.json))
       const sending = this.#send(texts)
       if (sending) void this.#resumeAfter(sending, this.#turn)
@@ -249,16 +261,15 @@ class SpoolUpload implements Upload {
   }
 
   /**
-   * A promise when the connection or the coordinator has enough for now. Over a slow line it is several frames: each is
-   * acknowledged by itself, and stays so when the connection ends in the next.
+   * A promise when the connection has enough for now. Over a slow line it is several frames: each is acknowledged by
+   * itself, and stays so when the connection ends in the next.
    */
   #send(texts: string[]): Promise<void> | undefined {
     if (texts.length === 0) return undefined
     let sending: Promise<void> | undefined
     for (const batches of inFrames(texts, this.#frameChars()))
       sending = this.#options.link.sendEntries(`{"t":"entries","batches":[${batches.join(',')}]}`)
-    const room = this.#window.room()
-    return sending && room ? Promise.all([sending, room]).then(() => undefined) : (sending ?? room)
+    return sending
   }
 
   /** The text of what the coordinator does not have of these entries: all, some, or none. */
@@ -273,18 +284,7 @@ class SpoolUpload implements Upload {
     held.sent = last
     held.everSent = Math.max(held.everSent, last)
     const text = first === sent + 1 ? json() : withoutFirst(json(), sent + 1 - first)
-    this.#window.add(held, last, text.length + (last - sent) * ENTRY_CHARS)
+    this.#window.add(held, last, costOf(last - sent, text.length))
     return [text]
   }
-}
-
-/** A piece of a file that is read, and for whom. */
-interface Turn {
-  at: Position
-  of: ReadonlySet<Held>
-}
-
-function turnOf(together: readonly (readonly [Held, Position])[]): Turn {
-  const at = together.map(([, start]) => start).reduce((one, other) => (isBefore(other, one) ? other : one))
-  return { at, of: new Set(together.map(([held]) => held)) }
 }

@@ -1,7 +1,7 @@
 /**
- * What one agent may have under way here, in characters and over all its connections. Ours keeps 4 Mi unacknowledged
- * and then a frame, of which the socket takes 16 MiB. After a reconnect one more may still be on its way to the
- * database.
+ * What one agent may have under way here, in characters and over all its connections. Ours keeps 4 Mi unacknowledged,
+ * up to 16 Mi where very many runs wait for their answers, and then a frame, of which the socket takes 16 MiB. After a
+ * reconnect one more may still be on its way to the database.
  */
 const MOST_CHARS = 40 * 1024 * 1024
 /** Ours may have a whole window of entries under way in the shortest frames, and else a frame for each slot. */

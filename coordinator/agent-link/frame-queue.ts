@@ -6,7 +6,16 @@ import { POLICY } from './close-codes.ts'
 import { saysEntries } from './frames.ts'
 import { addTo, isTooMuchOfOrg, isTooMuchOfOthers, isTooMuchOfRunner, newLoad } from './backlog.ts'
 import { UnfinishedFrame } from './unfinished-frame.ts'
-import { FramesOfOrg, FramesOfRunner, FrameTurns, relieve, SMALL_CHARS, type WaitingFrames } from './frame-turns.ts'
+import {
+  FramesOfOrg,
+  FramesOfRunner,
+  FrameTurns,
+  type Open,
+  relieve,
+  SMALL_CHARS,
+  type WaitingFrames,
+} from './frame-turns.ts'
+import { answered, lookForLate, mayReadMore, opened } from './late-frames.ts'
 
 /** A frame that was read. */
 export interface ReadFrame {
@@ -41,21 +50,21 @@ export interface FrameQueues {
   open(runner: { id: string; orgId: string }, receiver: Receiver): FrameQueue
 }
 
-/** Two commits of one agent, and four of an org: what is beyond stays text until some of it is committed. */
-const MOST_WEIGHT = { runner: 8000, org: 16_000 }
 /** Number of characters that count like one more entry, as in a commit. */
 const CHARS_PER_WEIGHT = 4096
+/** Most commits take less. To judge an output, or to try out the schema of a question, may take seconds. */
+const LATE_MS = 250
 const TOO_MUCH = 'more was sent than may wait for its answer'
 /** The longest frame. Ours cuts them at 512 Ki, and the text of one output has 8 Mi. */
 const MOST_CHARS = 16 * 1024 * 1024
 
-export function createFrameQueues(pace: Pace): FrameQueues {
+export function createFrameQueues(pace: Pace, lateMs = LATE_MS): FrameQueues {
   const orgs = new Map<string, FramesOfOrg>()
   const loop = new FrameTurns(pace, (org) => org.runners.size === 0 && orgs.delete(org.id))
   return {
     open({ id: runnerId, orgId }, receiver) {
       let org = orgs.get(orgId)
-      if (!org) orgs.set(orgId, (org = new FramesOfOrg(orgId)))
+      if (!org) orgs.set(orgId, (org = new FramesOfOrg(orgId, lateMs)))
       let runner = org.runners.get(runnerId)
       if (!runner) org.runners.set(runnerId, (runner = new FramesOfRunner()))
       return new Queue({ runnerId, org, runner, receiver, loop })
@@ -65,14 +74,6 @@ export function createFrameQueues(pace: Pace): FrameQueues {
 
 /** Many small ones are as bad as a large one, when somebody has to give way. */
 const costOf = ({ length }: string) => length + 1024
-
-interface Open {
-  chars: number
-  weight: number
-  isEntries: boolean
-  /** Pieces that have not ended. */
-  left: number
-}
 
 class Queue implements FrameQueue, WaitingFrames {
   readonly #of: { runnerId: string; org: FramesOfOrg; runner: FramesOfRunner; receiver: Receiver; loop: FrameTurns }
@@ -178,7 +179,9 @@ class Queue implements FrameQueue, WaitingFrames {
 
   mayGoOn(): boolean {
     const { org, runner } = this.#of
-    return this.#pieces !== undefined || (runner.weight < MOST_WEIGHT.runner && org.weight < MOST_WEIGHT.org)
+    if (this.#pieces || mayReadMore(org, runner)) return true
+    lookForLate(org)
+    return false
   }
 
   step(isUrgent: boolean): void {
@@ -220,9 +223,9 @@ class Queue implements FrameQueue, WaitingFrames {
     if (!frame) return this.#drop(text, isEntries)
     const { pieces } = frame
     const weight = frame.weight + text.length / CHARS_PER_WEIGHT
-    runner.weight += weight
-    org.weight += weight
-    const open = { chars: text.length, weight, isEntries, left: pieces.length }
+    const begunAt = performance.now()
+    const open = { runner, chars: text.length, weight, isEntries, left: pieces.length, begunAt, isLate: false }
+    opened(org, open)
     probe('frame.read', { runner: this.#of.runnerId, chars: text.length })
     if (pieces.length === 0) return this.#leave(open, 0)
     if (!isEntries || pieces.length === 1) for (const piece of pieces) this.#do(piece, open)
@@ -249,13 +252,9 @@ class Queue implements FrameQueue, WaitingFrames {
   #leave(open: Open, pieces: number): void {
     open.left -= pieces
     if (open.left > 0) return
-    const { org, runner } = this.#of
-    const wasFull = org.weight >= MOST_WEIGHT.org
-    runner.weight -= open.weight
-    org.weight -= open.weight
+    const mayReadOn = answered(this.#of.org, open)
     this.#count(-1, open.chars, open.isEntries)
-    const runners = wasFull && org.weight < MOST_WEIGHT.org ? org.runners.values() : [runner]
-    for (const each of runners) for (const queue of each.queues) queue.wake()
+    for (const { queues } of mayReadOn) for (const queue of queues) queue.wake()
     this.#forget()
   }
 

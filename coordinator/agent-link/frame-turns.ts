@@ -22,19 +22,42 @@ const TURN_CHARS = 64 * 1024
 const SHORT_MS = 1
 const TOO_MUCH = 'the agents of this org have sent more than may wait; connect again'
 
+/** A frame that was read and is not answered yet. */
+export interface Open {
+  runner: FramesOfRunner
+  chars: number
+  weight: number
+  isEntries: boolean
+  /** Pieces that have not ended. */
+  left: number
+  /** By `performance.now()`. */
+  begunAt: number
+  /** It counts apart, so that others are read meanwhile. */
+  isLate: boolean
+}
+
 /** An agent, over all its connections. */
 export class FramesOfRunner {
   readonly load = newLoad()
   /** Characters that nobody has read yet. */
   unread = 0
+  /** Of what was read and is not answered. What is late counts apart. */
   weight = 0
+  lateWeight = 0
   readonly queues = new Set<WaitingFrames>()
 }
 
 export class FramesOfOrg {
   readonly id: string
+  /** From when on what is not answered is late. */
+  readonly lateMs: number
   readonly load = newLoad()
   weight = 0
+  lateWeight = 0
+  /** Frames that were read and are not answered, in the order of their beginnings. */
+  readonly open = new Set<Open>()
+  /** The next look for late ones. */
+  look: NodeJS.Timeout | undefined
   readonly runners = new Map<string, FramesOfRunner>()
   /** Queues in the order of their turns. */
   readonly urgent = new Set<WaitingFrames>()
@@ -45,8 +68,9 @@ export class FramesOfOrg {
   readChars = 0
   readIn = 0
 
-  constructor(id: string) {
+  constructor(id: string, lateMs: number) {
     this.id = id
+    this.lateMs = lateMs
   }
 }
 

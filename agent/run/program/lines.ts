@@ -18,6 +18,10 @@ export interface LineSplitter {
   isInSecret(): boolean
   /** What comes from now on is of a process with these secrets. */
   hideWith(redactor: Redactor | undefined): void
+  /** The process is gone: nothing is taken until `hideWith`, and what finds its secrets is let go. */
+  leave(): void
+  /** How much is held back, in about bytes. */
+  heldBytes(): number
 }
 
 /**
@@ -32,6 +36,7 @@ export function createLineSplitter(redactor?: Redactor, eventBytes = EVENT_DATA_
   let open = ''
   /** The last byte was no line break: some of a character may be in the decoder. */
   let isInside = false
+  let isLeft = false
 
   function withoutSecrets(chunk: Buffer, isLast = false): Buffer {
     const bytes = carried.length === 0 ? chunk : Buffer.concat([carried, chunk])
@@ -50,6 +55,7 @@ export function createLineSplitter(redactor?: Redactor, eventBytes = EVENT_DATA_
 
   return {
     push: (chunk) => {
+      if (isLeft) return []
       const bytes = withoutSecrets(chunk)
       if (bytes.length > 0) isInside = bytes.at(-1) !== LINE_BREAK
       const lines = complete(decoder.write(bytes))
@@ -71,9 +77,20 @@ export function createLineSplitter(redactor?: Redactor, eventBytes = EVENT_DATA_
     hideWith: (next) => {
       carried = withoutSecrets(EMPTY, true)
       hiding = next?.stream()
+      isLeft = false
     },
+    leave: () => {
+      isLeft = true
+      carried = Buffer.from(withoutSecrets(EMPTY, true))
+      hiding = undefined
+      open = copied(open)
+    },
+    heldBytes: () => 2 * open.length + carried.length + (hiding?.heldBytes ?? 0),
   }
 }
+
+/** The end of a text keeps all of it in memory. */
+const copied = (text: string) => Buffer.from(text, 'utf16le').toString('utf16le')
 
 const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line)
 

@@ -5,6 +5,8 @@ import type { Interruptible } from './in-slices.ts'
  * longest end of the text that begins some pattern.
  */
 export interface Automaton {
+  /** What it takes in memory, in about. */
+  readonly bytes: number
   /** Length of the text's end that a state stands for: that much may still become a pattern. */
   readonly depth: Int32Array
   /** Length of the longest pattern that ends in a state; 0: none does. */
@@ -20,18 +22,21 @@ export interface Automaton {
 const LEAST_BYTES = 2
 
 const BYTES = 256
+/** Of most nodes: their byte, whether they go on, depth and fail. */
+const NODE_BYTES = 10
 
 /** So many nodes are looked at in one go. Each may be the end of a long pattern, which takes up to a millisecond. */
 const NODES = 16
 
 /** A pattern that is undefined takes long to make: something else may be done meanwhile. */
 export function* buildAutomaton(patterns: Iterable<Uint8Array | undefined>): Interruptible<Automaton> {
-  const { count, byte, child, sibling, found, depth, begins } = yield* growTree(patterns)
+  const tree = yield* growTree(patterns)
+  const { count, byte, goesOn, child, sibling, found, depth, begins } = tree
   yield
   const fail = new Int32Array(count)
   yield
   const root = new Int32Array(BYTES)
-  for (let at = child[0] ?? 0; at !== 0; at = sibling[at]!) root[byte[at]!] = at
+  for (let at = firstChild(tree, 0); at !== 0; at = nextChild(tree, 0, at)) root[byte[at]!] = at
 
   /** Where two bytes lead from the root. There the tree is wide, and there a text spends most of its time. */
   const pairs = new Int32Array(BYTES * BYTES)
@@ -39,12 +44,14 @@ export function* buildAutomaton(patterns: Iterable<Uint8Array | undefined>): Int
     pairs.set(root, first * BYTES)
     const node = root[first]!
     if (node === 0) continue
-    for (let at = child[node]!; at !== 0; at = sibling[at]!) pairs[first * BYTES + byte[at]!] = at
+    for (let at = firstChild(tree, node); at !== 0; at = nextChild(tree, node, at))
+      pairs[first * BYTES + byte[at]!] = at
   }
 
   function step(from: number, next: number): number {
     for (let state = from; state !== 0; state = fail[state]!) {
       if (depth[state] === 1) return pairs[byte[state]! * BYTES + next]!
+      if (goesOn[state] !== 0 && byte[state + 1] === next) return state + 1
       for (let at = child[state]!; at !== 0; at = sibling[at]!) if (byte[at] === next) return at
     }
     return root[next]!
@@ -52,21 +59,25 @@ export function* buildAutomaton(patterns: Iterable<Uint8Array | undefined>): Int
 
   // From the root outwards: the fail of a state is known before it is asked for.
   yield
-  const queue = new Int32Array(count)
+  let queue = new Int32Array(count)
   let last = 1
   function setFails(first: number): number {
     let at = first
     for (; at < first + NODES && at < last; at++) {
       const parent = queue[at]!
-      for (let node = child[parent]!; node !== 0; node = sibling[node]!) {
-        fail[node] = parent === 0 ? 0 : step(fail[parent]!, byte[node]!)
-        if (found[node] === 0) found[node] = found[fail[node]!]!
+      for (let node = firstChild(tree, parent); node !== 0; node = nextChild(tree, parent, node)) {
+        const before = parent === 0 ? 0 : step(fail[parent]!, byte[node]!)
+        // A zero that is written takes memory.
+        if (before !== 0) fail[node] = before
+        if (found[node] === 0 && found[before] !== 0) found[node] = found[before]!
         queue[last++] = node
       }
     }
     return at
   }
   for (let first = 0; first < last; first = setFails(first)) yield
+  // What is returned would keep it.
+  queue = new Int32Array()
 
   function occursIn(text: Uint8Array): boolean {
     const { length } = text
@@ -80,7 +91,7 @@ export function* buildAutomaton(patterns: Iterable<Uint8Array | undefined>): Int
     return false
   }
 
-  return { depth, found, begins, step, occursIn }
+  return { bytes: count * NODE_BYTES, depth, found, begins, step, occursIn }
 }
 
 /** Most trees need no more room. */
@@ -91,18 +102,35 @@ const PIECE_BYTES = 1024
 interface Tree {
   count: number
   byte: Uint8Array
+  /** 1: the next node is a child of this one. Of most nodes it is the only one. */
+  goesOn: Uint8Array
+  /** The first of its other children. */
   child: Int32Array
+  /** Of those others the next one. */
   sibling: Int32Array
   found: Int32Array
   depth: Int32Array
 }
 
-/** All patterns as a tree of their bytes; node 0 is its root. Of their memory the system gives what is written to. */
+function firstChild({ child, goesOn }: Tree, node: number): number {
+  return child[node] !== 0 ? child[node]! : goesOn[node] !== 0 ? node + 1 : 0
+}
+
+function nextChild({ sibling, goesOn }: Tree, parent: number, at: number): number {
+  if (at === parent + 1) return 0
+  return sibling[at] !== 0 ? sibling[at]! : goesOn[parent] !== 0 ? parent + 1 : 0
+}
+
+/**
+ * All patterns as a tree of their bytes; node 0 is its root. Of their memory the system gives what is written to: what
+ * few nodes have takes next to none.
+ */
 function* growTree(patterns: Iterable<Uint8Array | undefined>): Interruptible<Tree & Pick<Automaton, 'begins'>> {
   const begins = new Uint8Array(BYTES * BYTES)
   const tree: Tree = {
     count: 1,
     byte: new Uint8Array(FIRST_NODES),
+    goesOn: new Uint8Array(FIRST_NODES),
     child: new Int32Array(FIRST_NODES),
     sibling: new Int32Array(FIRST_NODES),
     found: new Int32Array(FIRST_NODES),
@@ -127,18 +155,21 @@ function* growTree(patterns: Iterable<Uint8Array | undefined>): Interruptible<Tr
 
 /** By a piece of a pattern, from the node where the one before it ended. */
 function grow(tree: Tree, from: number, pattern: Uint8Array, start: number): number {
-  const { byte, child, sibling, depth } = tree
+  const { byte, goesOn, child, sibling, depth } = tree
   const end = Math.min(start + PIECE_BYTES, pattern.length)
   let node = from
   for (let i = start; i < end; i++) {
     const wanted = pattern[i]!
-    let next = child[node]!
-    while (next !== 0 && byte[next] !== wanted) next = sibling[next]!
+    let next = firstChild(tree, node)
+    while (next !== 0 && byte[next] !== wanted) next = nextChild(tree, node, next)
     if (next === 0) {
       next = tree.count++
       byte[next] = wanted
-      sibling[next] = child[node]!
-      child[node] = next
+      if (next === node + 1) goesOn[node] = 1
+      else {
+        sibling[next] = child[node]!
+        child[node] = next
+      }
       depth[next] = depth[node]! + 1
     }
     node = next
@@ -149,6 +180,7 @@ function grow(tree: Tree, from: number, pattern: Uint8Array, start: number): num
 function* makeRoom(tree: Tree): Interruptible<void> {
   const length = 2 * tree.byte.length
   tree.byte = yield* copied(tree.byte, new Uint8Array(length))
+  tree.goesOn = yield* copied(tree.goesOn, new Uint8Array(length))
   tree.child = yield* copied(tree.child, new Int32Array(length))
   tree.sibling = yield* copied(tree.sibling, new Int32Array(length))
   tree.found = yield* copied(tree.found, new Int32Array(length))
@@ -156,11 +188,14 @@ function* makeRoom(tree: Tree): Interruptible<void> {
 }
 
 const COPIED = 64 * 1024
+/** A page of the memory. */
+const PAGE = 1024
 
 function* copied<T extends Uint8Array | Int32Array>(from: T, to: T): Interruptible<T> {
-  for (let at = 0; at < from.length; at += COPIED) {
-    yield
-    to.set(from.subarray(at, at + COPIED), at)
+  for (let at = 0; at < from.length; at += PAGE) {
+    if (at % COPIED === 0) yield
+    const page = from.subarray(at, at + PAGE)
+    if (page.some((value) => value !== 0)) to.set(page, at)
   }
   return to
 }

@@ -8,27 +8,44 @@ export interface RedactorCache {
 }
 
 const MOST = 32
-/** Of secrets in all: what is made of them is up to a thousand times as large. */
-const MOST_BYTES = 256 * 1024
+/** All that is kept has so much memory. Of most secrets one has less than a megabyte; of 128 KiB it may have 250. */
+const MOST_BYTES = 64 * 1024 * 1024
 
-export function keepRedactors(): RedactorCache {
+interface Cached {
+  redactor: Promise<Redactor>
+  /** 0 while it is made. */
+  bytes: number
+}
+
+export function keepRedactors(mostBytes = MOST_BYTES): RedactorCache {
   /** The one used last is the last. Runs that begin at the same time wait for the same one. */
-  const cache = new Map<string, { redactor: Promise<Redactor>; bytes: number }>()
+  const cache = new Map<string, Cached>()
 
   function makeRoom(): void {
     let bytes = [...cache.values()].reduce((sum, each) => sum + each.bytes, 0)
     for (const [key, oldest] of cache) {
-      if (cache.size <= 1 || (cache.size <= MOST && bytes <= MOST_BYTES)) return
+      if (cache.size <= 1 || (cache.size <= MOST && bytes <= mostBytes)) return
       cache.delete(key)
       bytes -= oldest.bytes
     }
+  }
+
+  function make(key: string, secrets: SecretValues): Cached {
+    const cached: Cached = { redactor: inSlices(buildRedactor(secrets)), bytes: 0 }
+    const measure = ({ bytes }: Redactor) => {
+      cached.bytes = bytes
+      makeRoom()
+    }
+    // Whoever has asked is told why.
+    void cached.redactor.then(measure, () => cache.delete(key))
+    return cached
   }
 
   return {
     of(secrets) {
       const text = textOf(secrets)
       const key = createHash('sha256').update(text).digest('base64')
-      const found = cache.get(key) ?? { redactor: inSlices(buildRedactor(secrets)), bytes: text.length }
+      const found = cache.get(key) ?? make(key, secrets)
       cache.delete(key)
       cache.set(key, found)
       makeRoom()

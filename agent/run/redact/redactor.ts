@@ -8,6 +8,8 @@ import { createRedactionStream, CUT, STARS, type RedactionStream } from './strea
 export interface Redactor {
   /** Names of what is too short to be hidden. */
   readonly tooShort: readonly string[]
+  /** What it takes in memory, in about. */
+  readonly bytes: number
   /** `isCut`: it goes on, or went on, behind its end. What a secret begins with is hidden there, and before each `…`. */
   text(text: string, isCut?: boolean): string
   /** JSON stays JSON. */
@@ -71,6 +73,7 @@ export function* buildRedactor(secrets: SecretValues): Interruptible<Redactor> {
 
   return {
     tooShort,
+    bytes: automaton.bytes,
     text,
     json: (json) => hideInJson(json, { text, occursIn }),
     stream,

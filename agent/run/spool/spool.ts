@@ -57,6 +57,8 @@ export interface Spool {
 }
 
 const GATHER_CHARS = 256 * 1024
+/** As which a short entry counts: a batch goes as a whole, and each of its entries costs the coordinator something. */
+const LEAST_ENTRY_CHARS = 256
 const RETRY_MS = 500
 /** How much of what is left out may be unknown after kill -9. */
 const GAP_NOTE_MS = 1_000
@@ -144,7 +146,7 @@ class SpoolInFiles implements Spool {
     const text = JSON.stringify(byClockOf(this.#options.offsetMs?.() ?? 0, entry))
     held.gathered.push(text)
     this.#throttle.add(held, text.length)
-    this.#gatheredChars += text.length
+    this.#gatheredChars += Math.max(text.length, LEAST_ENTRY_CHARS)
     this.#dirty.add(held)
   }
 

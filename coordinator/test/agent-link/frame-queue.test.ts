@@ -171,7 +171,7 @@ test('small frames of an org are read as they come, up to some in each turn of t
 })
 
 test('what is under way is bounded: frames stay text until enough of what was read is answered', async () => {
-  const queues = createFrameQueues(createPace())
+  const queues = createFrameQueues(createPace(), 600_000)
   const read: string[] = []
   const heavy = { weight: 4000, isAnswered: false }
   const a = aConnection(queues, { id: 'a', orgId: 'one' }, read, heavy)
@@ -190,6 +190,26 @@ test('what is under way is bounded: frames stay text until enough of what was re
   assert.equal(nameOf(read[3]!), 'a3')
   a.end()
   b.end()
+})
+
+test('entries that are answered late leave room to read others', async () => {
+  const queues = createFrameQueues(createPace(), 1)
+  const read: string[] = []
+  const late = aConnection(queues, { id: 'a', orgId: 'one' }, read, { weight: 4000, isAnswered: false })
+  for (const answer of late.answers.splice(0)) answer()
+  await setImmediate()
+  read.length = 0
+  for (let n = 0; n < 8; n++) late.add(large(`a${n}`))
+  // Three count apart, and two are under way: of one agent no more is kept.
+  await until('what there is room for', () => read.length === 5)
+  late.answers.shift()!()
+  await until('one more', () => read.length === 6)
+  // Others of the org have room of their own.
+  const other = aConnection(queues, { id: 'b', orgId: 'one' }, read)
+  other.add(large('b1'))
+  await until('the other', () => nameOf(read.at(-1)!) === 'b1')
+  late.end()
+  other.end()
 })
 
 test('who sends more than agents may have under way is cut off, and nobody else of its org', async () => {

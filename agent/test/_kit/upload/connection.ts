@@ -55,8 +55,8 @@ export class Connection {
     const chars = this.#frames.reduce((sum, frame) => sum + frame.text.length, this.#db.waiting().chars)
     const { windowChars, chunkBytes, frameChars } = this.#kind
     const frame = Math.min(frameChars, FRAME_CHARS) + this.#longestBatch
-    // Both what is read and what is written may go beyond the window by what is sent at once.
-    const most = windowChars + frame + Math.max(frame, chunkBytes, 4 * this.#longestBatch)
+    // Of four windows all placements together may have some lines; beyond that each goes by what is sent at once.
+    const most = 4 * windowChars + frame + Math.max(frame, chunkBytes, 4 * this.#longestBatch)
     if (!this.isAskedAgain) assert.ok(chars <= most, `${chars} characters are under way, of ${most}`)
     return promise
   }

@@ -17,7 +17,7 @@ test('runs with the same secrets share one redactor, in whatever order they are 
 })
 
 test('the longest unused goes when there are too many, or when they are too large', async () => {
-  const cache = keepRedactors()
+  const cache = keepRedactors(16 * 1024 * 1024)
   const first = await cache.of(secrets({ A: ['secret-0'] }))
   for (let n = 1; n < 32; n++) await cache.of(secrets({ A: [`secret-${n}`] }))
   assert.equal(await cache.of(secrets({ A: ['secret-0'] })), first)
@@ -26,6 +26,15 @@ test('the longest unused goes when there are too many, or when they are too larg
   assert.equal(await cache.of(secrets({ A: ['secret-1'] })), second)
   for (let n = 0; n < 5; n++) await cache.of(secrets({ A: [`${n}${'x'.repeat(64 * 1024)}`] }))
   assert.notEqual(await cache.of(secrets({ A: ['secret-1'] })), second)
+})
+
+test('secrets whose characters are written in many ways count with the memory that it takes to find them', async () => {
+  const cache = keepRedactors(16 * 1024 * 1024)
+  const large = (n: number) => secrets({ A: [`${n}${'é"<'.repeat(2_000)}`] })
+  const first = await cache.of(large(0))
+  assert.ok(first.bytes > 10 * 8_000, `${first.bytes} bytes`)
+  for (let n = 1; n < 8; n++) await cache.of(large(n))
+  assert.notEqual(await cache.of(large(0)), first)
 })
 
 test('runs that begin at the same time wait for the same redactor', async () => {

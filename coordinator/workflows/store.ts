@@ -226,7 +226,7 @@ export async function versionsAmong(
   return rows.map(({ version }) => version)
 }
 
-interface Executed {
+export interface Executed {
   id: VersionId
   orgId: OrgId
   org: string

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { OrgId, VersionId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { VersionId } from '@windlass/shared/ids.ts'
 import { type Descriptor, FENCE_RETRIES } from '@windlass/shared/model/descriptor.ts'
 import type { Db, Sql } from '../db/client.ts'
 import * as store from './store.ts'
@@ -8,19 +8,11 @@ import * as store from './store.ts'
  * How runs of a version are given out, stopped and ended. That is some 500 bytes: schemas, filters and inputs of
  * schedules, a megabyte together, are of the whole `Version`, for whoever judges inputs and outputs.
  */
-export interface VersionTerms {
-  id: VersionId
-  orgId: OrgId
-  org: string
-  workflowId: WorkflowId
-  slug: string
-  version: number
+export interface VersionTerms extends store.Executed {
   descriptor: Pick<
     Descriptor,
     'process' | 'slots' | 'timeoutMs' | 'wallTimeoutMs' | 'queueTimeoutMs' | 'cancelGraceMs' | 'retries'
   >
-  bundleDigest: string
-  bundleBytes: number
   crashRetries: number
   fenceRetries: number
   /** Whether a run of it may wait for the locks of limits. */

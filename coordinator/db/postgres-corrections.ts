@@ -265,9 +265,9 @@ export const CORRECTIONS: readonly Correction[] = [
   },
   {
     file: 'connection.js',
-    why: 'the same; nothing of a first statement is sent before it is begun',
+    why: 'the same; nothing of a first statement is sent before it is begun, and then it is its values that fail',
     find: `    initial && (queryError(initial, err), initial = null)`,
-    put: `    initial && (queryError(initial, ofConnection(err)), initial = null)`,
+    put: `    initial && (queryError(initial, initial === query ? err : ofConnection(err)), initial = null)`,
   },
   {
     file: 'types.js',

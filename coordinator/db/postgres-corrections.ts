@@ -273,9 +273,9 @@ export const CORRECTIONS: readonly Correction[] = [
   },
   {
     file: 'connection.js',
-    why: 'the same; nothing of a first statement is sent before it is begun',
+    why: 'the same; nothing of a first statement is sent before it is begun, and then it is its values that fail',
     find: `(queryError(initial, err), initial = null)`,
-    put: `(queryError(initial, ofConnection(err)), initial = null)`,
+    put: `(queryError(initial, initial === query ? err : ofConnection(err)), initial = null)`,
   },
   {
     file: 'types.js',

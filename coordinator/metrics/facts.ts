@@ -30,23 +30,20 @@ export function createFactReader(db: Db, read: (db: Db) => Promise<Facts> = read
   let before: Read | undefined
   let freshUntil = -Infinity
 
-  function readAgain(): Promise<Read> {
+  async function readAgain(): Promise<Read> {
     const since = performance.now()
     freshUntil = Infinity
-    const again = read(db).then((facts) => ({ facts, since }))
-    again.then(
-      (done) => {
-        const now = performance.now()
-        before = done
-        freshUntil = now + Math.max(FRESH_MS, (now - since) * REST_FACTOR)
-      },
+    try {
+      before = { facts: await read(db), since }
+    } catch (error) {
       // A database that does not answer is no reason to say what it said before.
-      () => {
-        before = undefined
-        freshUntil = -Infinity
-      },
-    )
-    return again
+      before = undefined
+      freshUntil = -Infinity
+      throw error
+    }
+    const now = performance.now()
+    freshUntil = now + Math.max(FRESH_MS, (now - since) * REST_FACTOR)
+    return before
   }
 
   return async () => {

@@ -21,7 +21,7 @@ import type { AgentBatch, Applied, Output, ReadBatch } from '../rules/batch.ts'
 import { MOST_TO_CLOSE } from './light-piece.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { goOver, isOver, judgedAt, type Overtime, overtimesOf } from './overtime.ts'
-import { begin, goOn, park, refuseCommand, settle } from '../rules/outcome.ts'
+import { begin, goesBackAtOnce, goOn, park, refuseCommand, settle } from '../rules/outcome.ts'
 import type { Moving } from '../rules/run.ts'
 import { takeEvent } from '../rules/take-event.ts'
 import type { Returns } from '../../dispatch/returns.ts'
@@ -221,7 +221,7 @@ async function take(
       spend(run, entry[3])
       const version = await deps.versionTerms.get(run.versionId, deps.tx)
       const isOffered = entry[2].how === 'lost' && (await isUnaccepted(deps.tx, batch))
-      const isToRest = entry[2].how === 'unready' && !deps.returns.take(run.orgId)
+      const isToRest = goesBackAtOnce(run, entry[2], isOffered) && !deps.returns.take(run.orgId)
       const settling = { version, output: batch.outputs.get(entry), config: deps.config, isOffered, isToRest }
       return settle(run, entry[2], judgedAt(run, entry[1], deps.overtime), settling)
     }

@@ -5,6 +5,7 @@ import { pause } from '@windlass/shared/time.ts'
 import type { Config } from '../../config.ts'
 import type { RunTokens } from '../../runs/token.ts'
 import type { Sockets } from '../../agent-link/sockets.ts'
+import type { Returns } from '../../dispatch/returns.ts'
 import type { TermsReader } from '../../workflows/terms.ts'
 import type { RunnerIdentity } from '../../actor.ts'
 import { type Db, isDeadlock, isLockTimeout, isStatementTimeout } from '../../db/client.ts'
@@ -137,7 +138,14 @@ interface Reconciling {
  * most are ended after that.
  */
 export async function reconcile(
-  deps: { db: Db; config: Config; versionTerms: TermsReader; log: Log; longEnds: LongEnds } & AnnounceDeps,
+  deps: {
+    db: Db
+    config: Config
+    versionTerms: TermsReader
+    log: Log
+    longEnds: LongEnds
+    returns: Returns
+  } & AnnounceDeps,
   { runnerId, orgId, holds, leaseMs }: leases.Beat & { orgId: OrgId },
   { at, what, onEnd }: Reconciling,
 ): Promise<Reconciled> {
@@ -145,10 +153,12 @@ export async function reconcile(
   const held = await store.heldBy(deps.db, runnerId)
   const isKnown = (row: store.Held) => mine.has(store.placementKey(row.runId, row.epoch))
   const known = held.filter(isKnown)
-  const gone = new Set(held.filter((row) => !isKnown(row)).map((row) => store.placementKey(row.runId, row.epoch)))
+  // Offers beyond the share of the org run out by themselves.
+  const lost = held.filter((row) => !isKnown(row) && (row.accepted || deps.returns.take(orgId)))
+  const gone = new Set(lost.map((row) => store.placementKey(row.runId, row.epoch)))
   await loseBehind(
     deps,
-    { orgId, runIds: held.filter((row) => !isKnown(row)).map((row) => row.runId), onEnd },
+    { orgId, runIds: lost.map((row) => row.runId), onEnd },
     {
       reason: { network: UNHEARD, operator: RESTORED, daemon: FORGOTTEN, host: FORGOTTEN }[what],
       what,

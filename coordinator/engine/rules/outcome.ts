@@ -7,7 +7,20 @@ import type { Config } from '../../config.ts'
 import type { VersionTerms } from '../../workflows/terms.ts'
 import type { Output } from './batch.ts'
 import { cutReplay, loseReplay, mayReplayAgain, putReplayOff } from './replays.ts'
-import { block, emit, fail, finish, forget, move, requeue, rest, resume, suspend, takeBack } from './transitions.ts'
+import {
+  block,
+  emit,
+  fail,
+  finish,
+  forget,
+  move,
+  requeue,
+  rest,
+  restFor,
+  resume,
+  suspend,
+  takeBack,
+} from './transitions.ts'
 import type { Moving } from './run.ts'
 import { exitedError, mismatchText, overtimeError, threwError, timedOutError } from './run-errors.ts'
 
@@ -30,7 +43,8 @@ interface Settling {
 
 /** What an ending means for its run: the rules of contract and descriptor in one place. */
 export function settle(run: Moving, ending: Ending, at: number, settling: Settling): void {
-  const { version, output, config, isOffered, isToRest } = settling
+  const { version, output, config, isOffered } = settling
+  const restMs = settling.isToRest ? PUT_OFF_MS : 0
   if (run.status === 'cancelling')
     return finish(run, 'cancelled', at, 'forced' in ending ? { forced: ending.forced } : {})
   if (run.timedOut) return fail(run, at, overtimeError(version))
@@ -55,17 +69,27 @@ export function settle(run: Moving, ending: Ending, at: number, settling: Settli
     case 'lost': {
       const reason = worded(ending.reason)
       // Nothing begins before the agent knows that its acceptance counts.
-      run.isUnbegun = isOffered === true && takeBack(run, at, reason)
+      run.isUnbegun = isOffered === true && takeBack(run, at, reason, restMs)
       if (run.isUnbegun) return
-      return lose(run, at, version, { what: whatIsLost(reason), reason })
+      return lose(run, at, version, { what: whatIsLost(reason), reason, ...(restMs > 0 && { delayMs: restMs }) })
     }
     case 'unready':
-      return putOff(run, at, version, { ...ending, isToRest })
+      return putOff(run, at, version, { ...ending, restMs })
     case 'evicted':
       return evict(run, at, version, worded(ending.reason))
     case 'blocked':
       return settleBlocked(run, at, version, ending.mismatch)
   }
+}
+
+/**
+ * Returns whether a run that ends like this is given out again at once, however often: nothing counts that as a crash.
+ * One that is parked goes on when something is there for it.
+ */
+export function goesBackAtOnce({ place }: Pick<Moving, 'place'>, ending: Ending, isOffered: boolean): boolean {
+  if (place === 'parked' || (ending.how !== 'lost' && ending.how !== 'unready')) return false
+  const what = whatIsLost(worded(ending.reason))
+  return ending.how === 'unready' ? what !== 'program' : isOffered || what === 'operator'
 }
 
 /** The program only waits. One that was led back to where it stood waits as before. */
@@ -83,7 +107,7 @@ export function goOn(run: Moving, at: number): void {
   if (isSuspended(run.status)) resume(run, at)
 }
 
-type Unready = Extract<Ending, { how: 'unready' }> & Pick<Settling, 'isToRest'>
+type Unready = Extract<Ending, { how: 'unready' }> & { restMs: number }
 
 /** Long enough for a person to mend something meanwhile, and short enough for what mends itself. */
 const PUT_OFF_MS = 30_000
@@ -92,10 +116,10 @@ const PUT_OFF_MS = 30_000
  * Nothing of it was executed, so it has used up no attempt, however often that happens; its timeouts still count. An
  * agent that is stopped or out of reach says nothing about how it would go elsewhere: there it is not waited for.
  */
-function putOff(run: Moving, at: number, version: VersionTerms, { reason: said, blame, isToRest }: Unready): void {
+function putOff(run: Moving, at: number, version: VersionTerms, { reason: said, blame, restMs }: Unready): void {
   const reason = worded(said)
   if (blame === 'host') run.hostFailure = reason
-  if (!isToRest && whatIsLost(reason) !== 'program' && takeBack(run, at, reason)) return
+  if (whatIsLost(reason) !== 'program' && takeBack(run, at, reason, restMs)) return
   if (run.status === 'pending') return requeue(run, at, { attempt: run.attempt, reason }, PUT_OFF_MS)
   if (run.place !== 'replaying') return lose(run, at, version, { what: 'program', reason })
   run.loss = { what: 'program', reason, attempt: run.attempt, isCounted: false }
@@ -184,7 +208,7 @@ export function lose(run: Moving, at: number, version: VersionTerms, why: Why): 
   run.loss = { what: why.what, reason: why.reason, attempt: run.attempt, isCounted: false }
   if (!isSuspended(run.status)) return crash(run, at, version, why)
   // It only waited, and its journal is committed: losing it costs nothing.
-  if (run.place !== 'replaying' || why.what === 'operator') return rest(run)
+  if (run.place !== 'replaying' || why.what === 'operator') return restFor(run, why.delayMs ?? 0)
   if (why.what === 'program') return loseReplay(run, at, why)
   cutReplay(run, at, why)
 }

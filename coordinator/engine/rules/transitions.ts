@@ -98,14 +98,20 @@ export function rest(run: Moving): void {
   release(run)
 }
 
+/** The same, and for so long nothing brings it back. */
+export function restFor(run: Moving, delayMs: number): void {
+  rest(run)
+  if (delayMs > 0) run.replayAfterMs = delayMs
+}
+
 /**
  * Puts a run that was offered, and of which nothing has begun, back to where it came from. Returns false when it has
  * moved on meanwhile.
  */
-export function takeBack(run: Moving, at: number, reason: string): boolean {
+export function takeBack(run: Moving, at: number, reason: string, delayMs = 0): boolean {
   if (run.timedOut) return false
-  if (run.status === 'pending') requeue(run, at, { attempt: run.attempt, reason })
-  else if (run.place === 'replaying' && isSuspended(run.status)) rest(run)
+  if (run.status === 'pending') requeue(run, at, { attempt: run.attempt, reason }, delayMs)
+  else if (run.place === 'replaying' && isSuspended(run.status)) restFor(run, delayMs)
   else return false
   return true
 }

@@ -9,6 +9,7 @@ import { TLSSocket } from 'node:tls'
 import { Fault } from '@windlass/shared/errors.ts'
 import { aCertificate, whyNoOpenssl } from '@windlass/shared/test/_kit/certificate.ts'
 import { isConnectionLoss, isOfTheValues, mayPass, openDatabase, PostgresError } from '../../db/client.ts'
+import { testDatabase } from '../_kit/database.ts'
 import { log } from '../_kit/embedded-home.ts'
 
 /** What a statement fails with at a server that answers the first words of each connection like this. */
@@ -83,6 +84,21 @@ test('a pooler that has no session to lend is named as what it may be', async (t
   const error = await failureAt(t, (socket) => socket.write(message))
   assert.match(String(error), /said nothing for \d+ s .*, from its begin on: a pooler in between may lend too few/)
   assertLost(error)
+})
+
+test('values that no statement can be made of are no end of a connection, also where they open it', async (t) => {
+  const database = await testDatabase()
+  const own = openDatabase({ url: database.url, max: 1, log })
+  t.after(async () => {
+    await own.close()
+    await database.close()
+  })
+  for (const at of ['first', 'second']) {
+    const error = await own.db`select ${undefined as never}`.catch((failure: unknown) => failure)
+    assert.equal(codeOf(error), 'UNDEFINED_VALUE')
+    assert.deepEqual([isConnectionLoss(error), isOfTheValues(error)], [false, true], at)
+  }
+  assert.equal((await own.db`select 1 as one`)[0]!.one, 1)
 })
 
 const withCode = (code: string, more = {}) => Object.assign(new Error(code), { code, ...more })

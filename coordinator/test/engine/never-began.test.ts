@@ -108,22 +108,57 @@ test('a run that is being cancelled does not go back', async () => {
   assert.deepEqual(await failure(offer), { status: 'cancelled', code: undefined })
 })
 
-test('what an org gives back beyond its share waits for half a minute', async () => {
+/** Offers of another coordinator, where the org has given back its share. */
+async function beyondTheShare(act: (at: { there: Link; elsewhere: TestAgent; id: RunId }) => Promise<void>) {
   const other = await c.another()
   while (other.deps.returns.take(c.orgId)) continue
   const elsewhere = agent.at(other)
   const there = await elsewhere.connect([])
   const { id } = await aRun(c, { workflow: 'once' })
-  const [offer] = await elsewhere.poll()
-  await there.accept(offer!)
-  await there.report(offer!, 1, end({ how: 'unready', reason: LOST_REASONS.shutdown }))
-  const { status, attempt, lost } = await runOf(c, id)
-  assert.deepEqual({ status, attempt, lost }, { status: 'queued', attempt: 1, lost: null })
-  assert.deepEqual(await elsewhere.poll(1, 1), [])
+  await act({ there, elsewhere, id })
   await c.call(ops.runs.cancel, { run: id })
   await other.stop()
   link = await agent.connect()
-})
+}
+
+const STOPPED: [how: 'unready' | 'lost', isAccepted: boolean, attempt: number][] = [
+  ['unready', true, 1],
+  ['lost', true, 2],
+  ['lost', false, 1],
+]
+for (const [how, isAccepted, next] of STOPPED)
+  test(`beyond the share of its org a run waits for half a minute: ${how}${isAccepted ? '' : ', not accepted'}`, () =>
+    beyondTheShare(async ({ there, elsewhere, id }) => {
+      const [offer] = await elsewhere.poll()
+      if (isAccepted) await there.accept(offer!)
+      await there.report(offer!, 1, end({ how, reason: LOST_REASONS.shutdown }))
+      const { status, attempt } = await runOf(c, id)
+      assert.deepEqual({ status, attempt }, { status: 'queued', attempt: next })
+      assert.deepEqual(await elsewhere.poll(1, 1), [])
+    }))
+
+test('beyond the share an offer that its agent does not know of runs out', () =>
+  beyondTheShare(async ({ elsewhere, id }) => {
+    const [offer] = await elsewhere.poll()
+    assert.equal(offer?.run, id)
+    await elsewhere.connect([])
+    assert.equal((await runOf(c, id)).status, 'pending')
+    assert.deepEqual(await elsewhere.poll(1, 1), [])
+  }))
+
+test('beyond the share a run that was led back waits as it did, and for half a minute', () =>
+  beyondTheShare(async ({ there, elsewhere, id }) => {
+    const [first] = await elsewhere.poll()
+    await there.accept(first!)
+    await there.report(first!, 1, start(), sleeps(1, 0), parked('sleep'), evicted())
+    const [offer] = await elsewhere.poll()
+    assert.equal(offer?.replay, true)
+    await there.accept(offer)
+    await there.report(offer, 1, end({ how: 'lost', reason: LOST_REASONS.shutdown }))
+    const [row] = await c.db`select status, attempt, cut_replays from runs where id = ${id}`
+    assert.deepEqual({ ...row }, { status: 'sleeping', attempt: 1, cutReplays: 0 })
+    assert.deepEqual(await elsewhere.poll(1, 1), [])
+  }))
 
 test('an agent that is killed twice before it accepts rests for a while', async () => {
   for (let n = 0; n < 2; n++) {

@@ -202,7 +202,7 @@ export function mayPass(error: unknown): boolean {
  * no room or no disk.
  */
 export function isOfOthers(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^(25|53|55|58)...$/.test(String(error.code))
+  return error instanceof Error && 'code' in error && /^(25006|(53|55|58)...)$/.test(String(error.code))
 }
 
 /** SQLSTATE classes that speak of what was to be written: values, constraints, sizes. */

@@ -102,7 +102,8 @@ class SpoolUpload implements Upload {
 
   #unsentFrom(held: Held): Position {
     const segment = nextFile(held)
-    return segment === undefined ? this.#options.spool.reader.oldest() : { segment, offset: 0 }
+    // Whatever stands before its beginning, perhaps in a file that cannot be read, is of others.
+    return segment === undefined ? later(this.#options.spool.reader.oldest(), held.from) : { segment, offset: 0 }
   }
 
   #readOn(): void {

@@ -55,6 +55,18 @@ test('what stands in other files is told while some cannot be read, and the rest
   assert.equal(receiver.gaps, 0)
 })
 
+test('who was set back does not wait for a file of before', async (t) => {
+  const { spool, receiver, files } = await saidInFiles(t, 2)
+  spool.setBack('run_1', 1, 5)
+  void spool.append('run_1', 1, [['end', 1, { how: 'exited', exitCode: 3 }, 0]])
+  spool.flush()
+  // A coordinator that was told so much has less of it after all.
+  spool.find('run_1', 1)!.sent = 3
+  makeUnreadable(files[0]!)
+  receiver.connect()
+  await untilPolled('what is missing is told', () => receiver.gaps === 1)
+})
+
 test('several files that are gone count as damage, each in its time', async (t) => {
   const { receiver, files } = await saidInFiles(t, 3, 1_000)
   for (const file of files.slice(0, 2)) rmSync(file)

@@ -27,6 +27,7 @@ export interface HttpResponse {
   readonly initiated: boolean
   status(code: number): HttpResponse
   header(name: string, value: string): HttpResponse
+  getHeader(name: string): string | undefined
   send(body?: string, closeConnection?: boolean): unknown
   close(): unknown
   once(event: 'abort' | 'close', listener: () => void): unknown

@@ -139,7 +139,9 @@ function isWithoutBody({ request, sent }: Outlet): boolean {
 /** What an answer says of the length of the body that it leaves out, or has not. */
 function lengthOfNone({ response, sent }: Outlet, body: string): string | undefined {
   if (sent?.status === 204 || sent?.status === 304) return undefined
-  return response.getHeader('content-length') ?? (body !== '' ? String(Buffer.byteLength(body)) : undefined)
+  const given = response.getHeader('content-length')
+  if (typeof given === 'string') return given
+  return body === '' ? undefined : String(Buffer.byteLength(body))
 }
 
 /**

@@ -27,6 +27,8 @@ export interface HttpResponse {
   readonly initiated: boolean
   status(code: number): HttpResponse
   header(name: string, value: string): HttpResponse
+  /** What was given to `header`. */
+  getHeader(name: string): unknown
   send(body?: string, closeConnection?: boolean): unknown
   close(): unknown
   once(event: 'abort' | 'close', listener: () => void): unknown
@@ -49,9 +51,17 @@ export interface RawResponse {
   resume(): unknown
   /**
    * Of the build of µWS that we bring: told of the bytes of an answer that its reader does not take at once, and how to
-   * cut him. What it returns is called when none of them is left.
+   * cut him.
    */
-  onRest?: (bytes: number, cut: () => void) => () => void
+  onRest?: (bytes: number, cut: () => void) => Untaken
+}
+
+/** What lies here of an answer. */
+export interface Untaken {
+  /** Some of it was taken: its reader is not the one any more who has taken nothing for longest. */
+  took(): void
+  /** None of it is left. */
+  release(): void
 }
 
 export interface HttpSocket {

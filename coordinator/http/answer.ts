@@ -136,6 +136,14 @@ function isWithoutBody({ request, sent }: Outlet): boolean {
   return request.method === 'HEAD' || sent?.status === 204 || sent?.status === 304
 }
 
+/** What an answer says of the length of the body that it leaves out, or has not. */
+function lengthOfNone({ response, sent }: Outlet, body: string): string | undefined {
+  if (sent?.status === 204 || sent?.status === 304) return undefined
+  const given = response.getHeader('content-length')
+  if (typeof given === 'string') return given
+  return body === '' ? undefined : String(Buffer.byteLength(body))
+}
+
 /**
  * Ends the connection too. µWS itself does so when all has been sent, and until then it serves further requests. So the
  * answer is written as what it passes on unread, the value of a header, and the response stays pending.
@@ -143,10 +151,11 @@ function isWithoutBody({ request, sent }: Outlet): boolean {
 function sendLast(outlet: Outlet, body = ''): void {
   const { request, response } = outlet
   const text = isWithoutBody(outlet) ? '' : body
+  // The line break that µWS adds ends the head, or counts as body: behind JSON it means nothing.
+  const length = text === '' ? lengthOfNone(outlet, body) : String(Buffer.byteLength(text) + 2)
   response.atomic(() => {
     response.begin_write()
-    // The line break that µWS adds ends the head, or counts as body: behind JSON it means nothing.
-    if (text !== '') response.raw.writeHeader('content-length', String(Buffer.byteLength(text) + 2))
+    if (length !== undefined) response.raw.writeHeader('content-length', length)
     response.raw.writeHeader('connection', text === '' ? 'close\r\n' : `close\r\n\r\n${text}`)
   })
   closeWithBody(request, response)

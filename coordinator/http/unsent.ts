@@ -1,13 +1,13 @@
 import type { Log } from '@windlass/shared/log.ts'
-import type { HttpRequest } from '../call/exchange.ts'
+import type { HttpRequest, Untaken } from '../call/exchange.ts'
 import { networkOf } from '../limits/strangers.ts'
 import { createUnreadBytes, type UnreadBytes } from '../limits/unread-bytes.ts'
 import type { Proxies } from './proxies.ts'
 
 /** What is not sent yet of whole answers, as their readers do not take it. */
 export interface Unsent {
-  /** Cuts a reader who is too slow, or too much lies here for. Answers what is to be called when nothing is left. */
-  hold(reader: Reader, bytes: number, cut: () => void): () => void
+  /** Cuts a reader who is too slow, or too much lies here for. */
+  hold(reader: Reader, bytes: number, cut: () => void): Untaken
 }
 
 interface Reader {
@@ -40,13 +40,17 @@ export function createUnsent({ unread, ofStrangers, proxies, deadlineMs }: Unsen
   return {
     hold({ request, orgId }, bytes, cut) {
       const late = setTimeout(cut, deadlineMs)
-      const release =
-        orgId === undefined
-          ? ofStrangers.hold(networkOf(proxies.addressOf(request)), bytes, cut)
-          : unread.hold(orgId, bytes, cut)
-      return () => {
-        clearTimeout(late)
-        release()
+      const [readers, id] = orgId === undefined ? [ofStrangers, networkOf(proxies.addressOf(request))] : [unread, orgId]
+      let release = readers.hold(id, bytes, cut)
+      return {
+        took() {
+          release()
+          release = readers.hold(id, bytes, cut)
+        },
+        release() {
+          clearTimeout(late)
+          release()
+        },
       }
     },
   }

@@ -32,23 +32,24 @@ export function patchEnds(proto) {
 
 class Rest {
   #isOver = false
-  #release
+  #held
 
   constructor(res, bytes) {
     res[REST] = this
     res.onWritable((offset) => {
       const [isTaken, isDone] = res.tryEnd(bytes.subarray(offset), bytes.byteLength)
       if (isDone) this.drop()
+      else this.#held?.took()
       return isTaken
     })
-    this.#release = res.onRest?.(bytes.byteLength, () => this.#isOver || res.close())
+    this.#held = res.onRest?.(bytes.byteLength, () => this.#isOver || res.close())
     // It may have been cut at once.
-    if (this.#isOver) this.#release?.()
+    if (this.#isOver) this.#held?.release()
   }
 
   /** Nothing of it lies here any more. */
   drop() {
     this.#isOver = true
-    this.#release?.()
+    this.#held?.release()
   }
 }

@@ -19,10 +19,14 @@ function patch(res) {
   patched = true
   const proto = Object.getPrototypeOf(res)
   const endWithoutBody = proto.endWithoutBody
-  // The older build reads an `undefined` length as a number and sends `content-length: 9223372036854775808`.
+  // The older build reads an `undefined` length as a number and sends `content-length: 9223372036854775808`. With a
+  // length it takes the answer for done when so many bytes were sent, which is never: it would end the connection
+  // unanswered with the next request.
   proto.endWithoutBody = function (length, close) {
-    if (length !== undefined) return endWithoutBody.call(this, length, close)
-    return close ? endWithoutBody.call(this, 0, true) : endWithoutBody.call(this)
+    if (close) return endWithoutBody.call(this, length ?? 0, true)
+    if (length === 0) return endWithoutBody.call(this, 0)
+    if (length !== undefined) this.writeHeader('content-length', String(length))
+    return endWithoutBody.call(this)
   }
   proto.getRemotePort ??= () => 0
   proto.getProxiedRemotePort ??= () => 0

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { after, afterEach, test } from 'node:test'
 import { Fault } from '@windlass/shared/errors.ts'
@@ -73,6 +74,32 @@ test('HEAD answers as GET does, without the body', async () => {
     headers: { authorization: 'Bearer runner' },
   })
   assert.equal(bundle.headers.get('content-length'), '1000')
+})
+
+test('a HEAD leaves its connection to the next request, or says that it does not, and always tells the length', async () => {
+  const { port } = await serve({
+    'runs.input': () => ({ input: 'abc' }),
+    'runnerSurface.bundle': () => new BytesAnswer(Buffer.alloc(1000), 'application/gzip'),
+  })
+  const asked = [
+    [INPUT, 'owner', String('{"input":"abc"}'.length)],
+    [`/runner/v1/bundles/${'a'.repeat(64)}`, 'runner', '1000'],
+  ] as const
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  try {
+    for (let n = 0; n < 400; n++) {
+      const [path, who, length] = asked[n % 2]!
+      const headers = { authorization: `Bearer ${who}` }
+      const [head] = (await once(request({ port, path, method: 'HEAD', agent, headers }).end(), 'response')) as [
+        IncomingMessage,
+      ]
+      head.resume()
+      await once(head, 'end')
+      assert.deepEqual([head.statusCode, head.headers['content-length']], [200, length])
+    }
+  } finally {
+    agent.destroy()
+  }
 })
 
 test('bytes arrive whole, with their type', async () => {

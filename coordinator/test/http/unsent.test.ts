@@ -144,6 +144,33 @@ test('what readers of an org leave unread is bounded, and readers of others are 
   assert.deepEqual(got, [true, false, true, true])
 })
 
+test('of the readers of an org who take nothing are cut, and not who takes all the time', async () => {
+  const log = createLog({}, 'error')
+  const unread = createUnreadBytes({ log, of: 'answer', org: 2.5 * LARGE, all: 100 * LARGE, sparesLast: true })
+  await started({ input: 'x'.repeat(LARGE) }, { unread })
+  const asking = async () => {
+    const socket = await connection()
+    const served = new Promise<void>((resolve) => (called = resolve))
+    ask(socket, `GET ${INPUT}`, [owner(), 'Connection: close'])
+    await within(MOST_MS, served, 'not served')
+    return socket
+  }
+  const steady = await asking()
+  let bytes = 0
+  const take = async (most: number) => {
+    while (!steady.closed && bytes < most) {
+      bytes += (steady.read() as Buffer | null)?.length ?? 0
+      await wait(1)
+    }
+  }
+  await asking()
+  // So much of it that the kernel has taken more.
+  await take(LARGE / 2)
+  await asking()
+  await within(MOST_MS, take(LARGE), 'it stands still')
+  assert.ok(bytes >= LARGE, `${bytes} of ${LARGE}`)
+})
+
 test('one that is larger than an org may have is sent all the same', async () => {
   const log = createLog({}, 'error')
   const unread = createUnreadBytes({ log, of: 'answer', org: MIB, all: 100 * LARGE, sparesLast: true })

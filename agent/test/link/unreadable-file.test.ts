@@ -60,10 +60,10 @@ test('who was set back does not wait for a file of before', async (t) => {
   spool.setBack('run_1', 1, 5)
   void spool.append('run_1', 1, [['end', 1, { how: 'exited', exitCode: 3 }, 0]])
   spool.flush()
-  // A coordinator that was told so much has less of it after all.
-  spool.find('run_1', 1)!.sent = 3
   makeUnreadable(files[0]!)
   receiver.connect()
+  // A coordinator that was told so much has less of it after all.
+  receiver.askAgain('run_1', 3)
   await untilPolled('what is missing is told', () => receiver.gaps === 1)
 })
 

@@ -64,7 +64,7 @@ test('who was set back does not wait for a file of before', async (t) => {
   receiver.connect()
   // A coordinator that was told so much has less of it after all.
   receiver.askAgain('run_1', 3)
-  await untilPolled('what is missing is told', () => receiver.gaps === 1)
+  await untilPolled('what is missing is told', () => receiver.gaps > 0)
 })
 
 test('several files that are gone count as damage, each in its time', async (t) => {

@@ -82,7 +82,9 @@ class SpoolUpload implements Upload {
 
   rewind(): void {
     const { spool } = this.#options
-    this.stop()
+    this.#halt()
+    // What others have under way is answered yet, where it is the coordinator that asks for one of them.
+    this.#window.takeBack()
     this.#isLive = true
     for (const held of spool.held()) if (!isSent(held)) this.#behind.set(held, this.#unsentFrom(held))
     this.#readOn()
@@ -93,11 +95,15 @@ class SpoolUpload implements Upload {
   }
 
   stop(): void {
+    this.#halt()
+    this.#window.clear()
+  }
+
+  #halt(): void {
     this.#turn += 1
     this.#isLive = this.#isBlocked = this.#isReading = false
     this.#waiting.clear()
     this.#behind.clear()
-    this.#window.clear()
   }
 
   #unsentFrom(held: Held): Position {

@@ -29,6 +29,8 @@ export interface Window {
   wake(): void
   /** Looks at what has been answered by now. True when there is more room than before. */
   settle(): boolean
+  /** Forgets what is sent again: nobody will answer what came of it before. */
+  takeBack(): void
   /** Forgets everything: the connection it was sent on is gone. */
   clear(): void
 }
@@ -81,6 +83,18 @@ export function openWindow(limit: number, isKnown: (held: Held) => boolean): Win
       for (const [held, own] of underWay) takeAnswered(held, own)
       if (total < before) wake()
       return total < before
+    },
+    takeBack() {
+      for (const [held, own] of underWay) {
+        takeAnswered(held, own)
+        const again = own.sent.filter(({ last }) => last > held.sent)
+        const cost = again.reduce((sum, each) => sum + each.cost, 0)
+        own.sent = own.sent.filter(({ last }) => last <= held.sent)
+        own.cost -= cost
+        total -= cost
+        if (own.sent.length === 0) underWay.delete(held)
+      }
+      wake()
     },
     clear() {
       underWay.clear()

@@ -13,6 +13,7 @@ export class FlushTimer {
   readonly #flush: () => void
   readonly #unacknowledged: () => number
   #timer: NodeJS.Timeout | undefined
+  #dueAt = Infinity
   #immediate: NodeJS.Immediate | undefined
   #flushedAt = -Infinity
 
@@ -31,7 +32,11 @@ export class FlushTimer {
 
   /** Where it is not to be earlier already. */
   within(ms: number): void {
-    this.#timer ??= setTimeout(this.#flush, ms)
+    const dueAt = performance.now() + ms
+    if (this.#timer && this.#dueAt <= dueAt) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(this.#flush, ms)
+    this.#dueAt = dueAt
   }
 
   clear(): void {

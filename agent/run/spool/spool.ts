@@ -51,7 +51,6 @@ export interface Spool {
   stats(): { placements: number; unacknowledged: number }
   /** Why it cannot be written at present. */
   trouble(): string | undefined
-  /** Writes what is gathered now. */
   flush(): void
   close(): void
 }
@@ -174,8 +173,9 @@ class SpoolInFiles implements Spool {
     const frames = held?.gap ? null : mark.frames
     if (!held || held.isSetBack) return
     held.nextMark = { ...mark, frames, seq: held.written + held.gathered.length }
-    // Otherwise it goes along with what is gathered. A program may be silent for hours, and its agent be killed then.
-    if (held.gathered.length > 0 || (frames === null && typeof held.mark?.frames !== 'number')) return
+    if (frames === null && typeof held.mark?.frames !== 'number') return
+    // It goes along with that, unless what follows is not told again. Else a program may be silent for hours.
+    if (held.gathered.length > 0) return frames === null ? this.#flushSoon(true) : undefined
     this.#unmarked.add(held)
     this.#flushSoon(frames === null)
   }
@@ -275,7 +275,7 @@ class SpoolInFiles implements Spool {
   }
 
   holds(): Placement[] {
-    return [...this.#known.values()].map(placementOf)
+    return this.held().map(placementOf)
   }
 
   onWritten(listener: (written: Written[]) => void): void {

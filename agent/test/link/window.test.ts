@@ -129,3 +129,27 @@ test('so it is after an outage, when all that was said is read from the files', 
       return come() === 10_000
     })
   }))
+
+test('when the coordinator asks for one run again, what others have under way counts as before', () =>
+  besideStuck(8 * MIB, async (spool, receiver) => {
+    let chars = 0
+    receiver.onFrame = (text) => (chars += text.length)
+    for (const run of STUCK) say(spool, run)
+    void spool.append('run_b', 1, [anEntry('one')])
+    spool.flush()
+    receiver.connect()
+    await untilPolled('all have begun', () => receiver.got.size === STUCK.length + 1)
+    const before = chars
+    for (let n = 0; n < 8; n++) {
+      receiver.askAgain('run_b', 0)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    assert.ok(chars - before < MIB, `${chars - before} characters more`)
+    assert.equal(spool.find('run_b', 1)!.sent, 1)
+    // One that is asked for again itself has its share anew.
+    const [stuck] = STUCK
+    receiver.askAgain(stuck!, 0)
+    await untilPolled('it is sent again', () => spool.find(stuck!, 1)!.sent > 0)
+    say(spool, 'run_b')
+    await comes(spool, receiver, 1_001)
+  }))

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import test, { type TestContext } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { newId } from '@windlass/shared/ids.ts'
 import { until } from '@windlass/shared/test/_kit/until.ts'
 import { markOfHeld } from '../../takeover/take-back.ts'
@@ -53,6 +54,31 @@ test('how far a program was heard that says nothing more is written down as well
   const next = await aSpool(folder)
   assert.deepEqual(markOfHeld(next.find(quiet, 1)), { ...KNOWN, seq: 1 })
   assert.equal(next.find(gone, 1), undefined)
+  next.close()
+  spool.close()
+})
+
+test('what is not told again is written at once, also behind what gathers while nobody hears it', async (t) => {
+  const [folder, copy] = [aFolder(t), aFolder(t)]
+  const [run, other] = [newId('run'), newId('run')]
+  const spool = await aSpool(folder)
+  spool.open([
+    [run, 1],
+    [other, 1],
+  ])
+  for (let n = 0; n < 9; n++) void spool.append(other, 1, [anEntry('x'.repeat(1024 * 1024))])
+  spool.mark(run, 1, KNOWN)
+  spool.flush()
+  void spool.append(run, 1, [anEntry('a line of a frame')])
+  spool.mark(run, 1, { ...KNOWN, frames: 8 })
+  spool.mark(run, 1, { ...KNOWN, frames: null })
+  void spool.append(run, 1, [anEntry('past the frames')])
+  spool.mark(run, 1, { ...KNOWN, frames: 8 })
+  await nextTurn()
+  await nextTurn()
+  cpSync(folder, copy, { recursive: true })
+  const next = await aSpool(copy)
+  assert.equal(next.find(run, 1)?.written, 2)
   next.close()
   spool.close()
 })

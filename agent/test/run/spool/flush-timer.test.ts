@@ -38,3 +38,18 @@ test('what is said while nobody hears it gathers for longer, but for what is urg
   pass(100)
   assert.equal(flushesOf(false), 500)
 })
+
+test('what is written soon does not wait for what has more time', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] })
+  t.mock.method(performance, 'now', () => 1000)
+  const flush = t.mock.fn()
+  const timer = new FlushTimer(flush, () => 8 * 1024 * 1024)
+  timer.flushed()
+  timer.within(1_000)
+  timer.soon(false)
+  timer.within(1_000)
+  t.mock.timers.tick(99)
+  assert.equal(flush.mock.callCount(), 0)
+  t.mock.timers.tick(1)
+  assert.equal(flush.mock.callCount(), 1)
+})

@@ -76,7 +76,7 @@ test('HEAD answers as GET does, without the body', async () => {
   assert.equal(bundle.headers.get('content-length'), '1000')
 })
 
-test('a HEAD leaves its connection to the next request, or says that it does not, and always tells the length', async () => {
+test('a HEAD leaves its connection to the next request or says it does not; it always tells the length', async () => {
   const { port } = await serve({
     'runs.input': () => ({ input: 'abc' }),
     'runnerSurface.bundle': () => new BytesAnswer(Buffer.alloc(1000), 'application/gzip'),

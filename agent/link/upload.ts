@@ -126,7 +126,7 @@ class SpoolUpload implements Upload {
   async #readBehind(mine: number): Promise<void> {
     const { spool, link } = this.#options
     const goesOn = () => mine === this.#turn && link.isReady
-    // Whoever has called this goes on first.
+    // The caller goes on first.
     await Promise.resolve()
     while (goesOn()) {
       this.#leaveOutCaughtUp()

@@ -19,7 +19,7 @@ export interface Outlet {
   readonly requestId: string
   readonly open: OpenWork
   readonly unsent: Unsent
-  /** Whose credential was shown. */
+  /** The org whose credential was shown. */
   orgId?: string
   /** Beside those of the answer itself: what the caller is to know of its limits. */
   headers: readonly (readonly [name: string, value: string])[]

@@ -18,7 +18,7 @@ export interface Version extends VersionTerms {
   output: Schema | undefined
 }
 
-/** Whole ones. For what gives runs out and ends them there is `TermsReader`. */
+/** Reads versions as a whole. For what gives runs out and ends them there is `TermsReader`. */
 export interface Versions {
   /** Not within a transaction: it waits for others of the org, and for a connection. */
   get(orgId: OrgId, id: VersionId): Promise<Version>

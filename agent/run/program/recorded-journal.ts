@@ -14,7 +14,7 @@ export interface RecordedJournal {
 
 export const NO_JOURNAL: RecordedJournal = { messages: [], completed: [] }
 
-/** Whoever holds it until the run ends keeps no more of it than which entries have their result. */
+/** A holder keeps no more of it until the run ends than which entries have their result. */
 export function letGo(journal: RecordedJournal): void {
   journal.messages.length = 0
 }

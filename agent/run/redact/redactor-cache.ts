@@ -36,7 +36,7 @@ export function keepRedactors(mostBytes = MOST_BYTES): RedactorCache {
       cached.bytes = bytes
       makeRoom()
     }
-    // Whoever has asked is told why.
+    // The caller is told why.
     void cached.redactor.then(measure, () => cache.delete(key))
     return cached
   }

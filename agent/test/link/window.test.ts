@@ -142,7 +142,7 @@ test('when the coordinator asks for one run again, what others have under way co
     const before = chars
     for (let n = 0; n < 8; n++) {
       receiver.askAgain('run_b', 0)
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      await untilPolled('it is sent again', () => spool.find('run_b', 1)!.sent === 1)
     }
     assert.ok(chars - before < MIB, `${chars - before} characters more`)
     assert.equal(spool.find('run_b', 1)!.sent, 1)

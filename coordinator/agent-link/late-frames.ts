@@ -4,6 +4,7 @@ import type { FramesOfOrg, FramesOfRunner, Open } from './frame-turns.ts'
 const MOST_WEIGHT = { runner: 8000, org: 16_000 }
 /** And of what is answered late: all that one of our agents has under way, and twice that. */
 const MOST_LATE = { runner: 16_000, org: 32_000 }
+
 export const mayReadMore = (org: FramesOfOrg, runner: FramesOfRunner): boolean =>
   runner.weight < MOST_WEIGHT.runner && org.weight < MOST_WEIGHT.org
 

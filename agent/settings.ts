@@ -101,7 +101,7 @@ export const Settings = z.strictObject({
     .default(64 * MIB)
     .meta({
       description:
-        'A run with so much unacknowledged is paused, never cut; while it is acknowledged, one with 8,192 entries.',
+        'With so much unacknowledged on disk a run is paused, never cut; while it is acknowledged, with 8,192 entries.',
     }),
   WINDLASS_AGENT_SPOOL_BYTES: z
     .int()
@@ -109,7 +109,7 @@ export const Settings = z.strictObject({
     .default(1024 * MIB)
     .meta({
       description:
-        'With so much unacknowledged in all, every run is paused. One that has been paused for half a minute goes on, and its log has a gap that says how much is missing.',
+        'With so much unacknowledged on the disk in all, every run is paused. One that has been paused for half a minute goes on, and its log has a gap that says how much is missing.',
     }),
   WINDLASS_AGENT_CONFIG: z.string().min(1).optional().meta({
     description: 'File with settings, in the form of `.env`. What the environment says counts more. `none`: no file.',

@@ -1,6 +1,6 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { isSent, nextFile, unsentChars, type Held, type Written } from '../run/spool/held.ts'
+import { isSent, nextFile, unsentBytes, type Held, type Written } from '../run/spool/held.ts'
 import { isBefore, later, type Position } from '../run/spool/position.ts'
 import type { ReadLine } from '../run/spool/segments.ts'
 import type { Spool } from '../run/spool/spool.ts'
@@ -195,7 +195,7 @@ class SpoolUpload implements Upload {
 
   #isTalkative(held: Held): boolean {
     const { windowChars, talkativeEntries } = this.#sizes
-    return held.written - held.sent > talkativeEntries || unsentChars(held) > windowChars
+    return held.written - held.sent > talkativeEntries || unsentBytes(held) > windowChars
   }
 
   async #leaveOut(segment: number): Promise<void> {

@@ -5,7 +5,7 @@ const GATHER_MS = 2
  * have 220 bytes besides its entries: with one for each line of a program, an outage takes four times the disk of what
  * was said, and the start after a kill reads it.
  */
-const BEHIND_CHARS = 8 * 1024 * 1024
+const BEHIND_BYTES = 8 * 1024 * 1024
 const BEHIND_GATHER_MS = 100
 
 /** When what is gathered is written: at once where nothing was written just now, else together with what follows. */
@@ -17,7 +17,7 @@ export class FlushTimer {
   #immediate: NodeJS.Immediate | undefined
   #flushedAt = -Infinity
 
-  /** `unacknowledged`: how many characters are. */
+  /** `unacknowledged`: how many bytes are. */
   constructor(flush: () => void, unacknowledged: () => number) {
     this.#flush = flush
     this.#unacknowledged = unacknowledged
@@ -25,7 +25,7 @@ export class FlushTimer {
 
   soon(isUrgent: boolean): void {
     if (this.#immediate) return
-    const gatherMs = this.#unacknowledged() < BEHIND_CHARS ? GATHER_MS : BEHIND_GATHER_MS
+    const gatherMs = this.#unacknowledged() < BEHIND_BYTES ? GATHER_MS : BEHIND_GATHER_MS
     if (isUrgent || performance.now() - this.#flushedAt >= gatherMs) this.#immediate = setImmediate(this.#flush)
     else this.within(gatherMs)
   }

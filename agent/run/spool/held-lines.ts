@@ -1,5 +1,5 @@
 import type { Entry } from '@windlass/shared/wire/agent.ts'
-import type { Held } from './held.ts'
+import { addBehind, addWritten, type Held } from './held.ts'
 import { batchLine, gapLine, markLine, openLine } from './line.ts'
 
 /** What every new file begins with. */
@@ -13,8 +13,14 @@ export function nextMarkOf({ run, epoch, nextMark }: Held): string {
   return nextMark ? markLine(run, epoch, nextMark) : ''
 }
 
-/** The next mark stands in the files. */
-export function marked(held: Held): void {
+/** The next mark stands in the files by itself. Answers by how many bytes the backlog grew. */
+export function markWritten(held: Held): number {
+  const grown = addBehind(held, Buffer.byteLength(nextMarkOf(held)))
+  marked(held)
+  return grown
+}
+
+function marked(held: Held): void {
   held.mark = held.nextMark ?? held.mark
   held.nextMark = undefined
 }
@@ -32,8 +38,17 @@ export function gatheredOf(held: Held) {
   const head = `{"run":"${held.run}","epoch":${held.epoch},"first":${first},"entries":[`
   const json = `${head}${held.gathered.join(',')}]}`
   const line = batchLine(held.run, held.epoch, { first, last, isEnded: held.isEnded }, json) + nextMarkOf(held)
-  const chars = held.gathered.reduce((sum, text) => sum + text.length, 0)
-  return { held, first, last, json, line, chars }
+  return { held, first, last, json, line }
+}
+
+/** It stands in that file. Answers by how much the backlog grew, in which its characters count already. */
+export function gatheredWritten({ held, last, line }: Gathered, segment: number): number {
+  const bytes = Buffer.byteLength(line)
+  const counted = held.gathered.reduce((sum, text) => sum + text.length, 0)
+  held.gathered = []
+  marked(held)
+  addWritten(held, last, bytes, segment)
+  return bytes - counted
 }
 
 /** As the coordinator's clock tells it, which is so far ahead of ours. */

@@ -22,10 +22,10 @@ export interface Held {
   isSetBack: boolean
   /** What was left out since the last entry. */
   gap: Gap | undefined
-  /** Characters that are not acknowledged, gathered ones included. */
+  /** Bytes in the files that are not acknowledged, with the characters of what is gathered. */
   backlog: number
   /** How much of the backlog falls away with which entry, in steps of some size: one per entry would be too many. */
-  marks: { last: number; chars: number }[]
+  marks: { last: number; bytes: number }[]
   /** Where its program stood at some entry; see `Spool.mark`. The next one is not in the files yet. */
   mark: FrameMark | undefined
   nextMark: FrameMark | undefined
@@ -84,21 +84,29 @@ export function placementOf(held: Held): Placement {
   return [held.run, held.epoch]
 }
 
-const MARK_CHARS = 64 * 1024
+const MARK_BYTES = 64 * 1024
 
-export function addWritten(held: Held, last: number, chars: number, segment: number): void {
+/** `bytes`: of its lines, whatever they hold besides the entries. */
+export function addWritten(held: Held, last: number, bytes: number, segment: number): void {
   held.written = last
   const mark = held.marks.at(-1)
-  if (mark && mark.chars < MARK_CHARS) Object.assign(mark, { last, chars: mark.chars + chars })
-  else held.marks.push({ last, chars })
+  if (mark && mark.bytes < MARK_BYTES) Object.assign(mark, { last, bytes: mark.bytes + bytes })
+  else held.marks.push({ last, bytes })
   const part = held.parts.at(-1)
   if (part?.segment === segment) part.last = last
   else held.parts.push({ segment, last })
 }
 
-/** Characters that stand in the files and are not sent, in steps of `MARK_CHARS`. */
-export function unsentChars({ marks, sent }: Held): number {
-  return marks.reduce((sum, { last, chars }) => (last > sent ? sum + chars : sum), 0)
+/** So much more in the files falls away with the last entry. Answers how much: nothing where all is acknowledged. */
+export function addBehind({ marks }: Held, bytes: number): number {
+  const mark = marks.at(-1)
+  if (mark) mark.bytes += bytes
+  return mark ? bytes : 0
+}
+
+/** What stands in the files and is not sent, in steps of `MARK_BYTES`. */
+export function unsentBytes({ marks, sent }: Held): number {
+  return marks.reduce((sum, { last, bytes }) => (last > sent ? sum + bytes : sum), 0)
 }
 
 export function isSent({ sent, written }: Held): boolean {
@@ -113,16 +121,16 @@ export function nextFile({ sent, acked, parts }: Held): number | undefined {
   return sent >= acked ? parts.find(({ last }) => last > sent)?.segment : undefined
 }
 
-/** Answers the characters that fell away and the files that hold nothing of it any more. */
-export function takeAcked(held: Held, seq: number): { chars: number; segments: number[] } {
+/** Answers the bytes that fell away and the files that hold nothing of it any more. */
+export function takeAcked(held: Held, seq: number): { bytes: number; segments: number[] } {
   held.acked = Math.max(held.acked, Math.min(seq, held.written))
   // A connection before this one may have brought more than was said of it at the start of this one.
   held.sent = Math.max(held.sent, Math.min(seq, held.written))
   const marks = take(held.marks, (mark) => mark.last <= held.acked)
   const parts = take(held.parts, (part) => part.last <= held.acked)
-  const chars = marks.reduce((sum, mark) => sum + mark.chars, 0)
-  held.backlog -= chars
-  return { chars, segments: parts.map((part) => part.segment) }
+  const bytes = marks.reduce((sum, mark) => sum + mark.bytes, 0)
+  held.backlog -= bytes
+  return { bytes, segments: parts.map((part) => part.segment) }
 }
 
 /** Removes the leading items that fit. */

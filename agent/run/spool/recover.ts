@@ -1,5 +1,5 @@
 import type { Log } from '@windlass/shared/log.ts'
-import { addWritten, keyOf, newHeld } from './held.ts'
+import { addBehind, addWritten, keyOf, newHeld } from './held.ts'
 import type { Held } from './held.ts'
 import type { NeededFiles } from './needed-files.ts'
 import type { ReadLine, Segments } from './segments.ts'
@@ -41,6 +41,7 @@ function replay(line: ReadLine, segment: number, known: Map<string, Held>): void
   known.set(key, held)
   if (line.kind === 'mark') {
     held.mark = line.mark
+    held.backlog += addBehind(held, line.length)
     return
   }
   if (line.kind === 'gap') {
@@ -57,7 +58,6 @@ function replay(line: ReadLine, segment: number, known: Map<string, Held>): void
   // Whatever was left out before it, it tells of that itself.
   held.gap = undefined
   if (held.parts.length === 0) held.acked = line.first - 1
-  const chars = line.json().length
-  held.backlog += chars
-  addWritten(held, line.last, chars, segment)
+  held.backlog += line.length
+  addWritten(held, line.last, line.length, segment)
 }

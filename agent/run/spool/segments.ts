@@ -16,8 +16,8 @@ export interface Chunk {
   unread?: Unread
 }
 
-/** A line, and where it begins in its file. */
-export type ReadLine = SpoolLine & { offset: number }
+/** A line, where it begins in its file, and its bytes with the line break. */
+export type ReadLine = SpoolLine & { offset: number; length: number }
 
 /** The files of the spool, in order. Written at the end, read from anywhere, removed from the front. */
 export interface Segments {
@@ -191,8 +191,9 @@ function split(buffer: Buffer, offset: number): { lines: ReadLine[]; used: numbe
   let damagedBytes = 0
   for (let end = buffer.indexOf(10); end >= 0; end = buffer.indexOf(10, used)) {
     const line = parseLine(buffer.subarray(used, end))
-    if (line) lines.push(Object.assign(line, { offset: offset + used }))
-    else damagedBytes += end + 1 - used
+    const length = end + 1 - used
+    if (line) lines.push(Object.assign(line, { offset: offset + used, length }))
+    else damagedBytes += length
     used = end + 1
   }
   return { lines, used, damagedBytes }

@@ -4,8 +4,9 @@ import type { Entry, Placement } from '@windlass/shared/wire/agent.ts'
 import { writeTrouble } from '../../disk-full.ts'
 import { FlushTimer } from './flush-timer.ts'
 import { gapEntry, isLog, widened } from './gap.ts'
-import { byClockOf, gapOf, gatheredOf, headOf, marked, nextMarkOf, type Gathered } from './held-lines.ts'
-import { addWritten, heldFrom, keyOf, newHeld, placementOf, takeAcked } from './held.ts'
+import { byClockOf, gapOf, gatheredOf, gatheredWritten, headOf, markWritten, nextMarkOf } from './held-lines.ts'
+import type { Gathered } from './held-lines.ts'
+import { heldFrom, keyOf, newHeld, placementOf, takeAcked } from './held.ts'
 import type { FrameMark, Held, Written } from './held.ts'
 import { forgetLine, openLine, openLines } from './line.ts'
 import { NeededFiles } from './needed-files.ts'
@@ -215,12 +216,10 @@ class SpoolInFiles implements Spool {
     this.#dirty.clear()
     this.#widening.clear()
     this.#unmarked.clear()
-    for (const held of quiet) marked(held)
-    for (const { held, last, chars } of written) {
-      held.gathered = []
-      marked(held)
-      if (held.parts.at(-1)?.segment !== at.segment) this.#needed.need(at.segment)
-      addWritten(held, last, chars, at.segment)
+    for (const held of quiet) this.#throttle.add(held, markWritten(held))
+    for (const gathered of written) {
+      if (gathered.held.parts.at(-1)?.segment !== at.segment) this.#needed.need(at.segment)
+      this.#throttle.add(gathered.held, gatheredWritten(gathered, at.segment))
     }
   }
 
@@ -235,8 +234,8 @@ class SpoolInFiles implements Spool {
   ack(run: string, epoch: number, seq: number): void {
     const held = this.find(run, epoch)
     if (!held) return
-    const { chars, segments: freed } = takeAcked(held, seq)
-    this.#throttle.freed(chars)
+    const { bytes, segments: freed } = takeAcked(held, seq)
+    this.#throttle.freed(bytes)
     this.#needed.free(freed)
     if (held.isEnded && held.gathered.length === 0 && held.acked >= held.written) this.#forget(held)
     probe('spool.acked', { run, epoch, seq })

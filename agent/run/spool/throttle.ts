@@ -5,9 +5,9 @@ import type { Held } from './held.ts'
  * them go on, and what they log is not kept: a program must not fail because nobody could listen to it.
  */
 export interface Throttle {
-  add(held: Held, chars: number): void
-  /** So many characters were acknowledged; the placement's own count is right already. */
-  freed(chars: number): void
+  add(held: Held, bytes: number): void
+  /** So much was acknowledged; the placement's own count is right already. */
+  freed(bytes: number): void
   /** A placement is over, with whatever of it was left. */
   drop(held: Held): void
   pauseFor(held: Held): Promise<void> | undefined
@@ -19,13 +19,13 @@ export interface Throttle {
   diskRefuses(): boolean
   diskWorks(): boolean
   isDiskRefusing(): boolean
-  /** Characters that are not acknowledged. */
+  /** Bytes that are not acknowledged; see `Held.backlog`. */
   total(): number
   close(): void
 }
 
 export interface ThrottleOptions {
-  /** A run with so many unacknowledged characters of its own waits; it is not cut for that. */
+  /** A run with so many unacknowledged bytes of its own waits; it is not cut for that. */
   runBytes: number
   /** The same for all runs together. */
   totalBytes: number
@@ -71,13 +71,13 @@ class SpoolThrottle implements Throttle {
     this.#total = limits.total
   }
 
-  add(held: Held, chars: number): void {
-    held.backlog += chars
-    this.#total += chars
+  add(held: Held, bytes: number): void {
+    held.backlog += bytes
+    this.#total += bytes
   }
 
-  freed(chars: number): void {
-    this.#total -= chars
+  freed(bytes: number): void {
+    this.#total -= bytes
     this.#acknowledgedAt = performance.now()
     this.#relieveIfNeeded()
   }

@@ -7,7 +7,7 @@ import type { Entry } from '@windlass/shared/wire/agent.ts'
 import { fork } from 'node:child_process'
 import { until } from '@windlass/shared/test/_kit/until.ts'
 import type { Spool } from '../../../run/spool/spool.ts'
-import { aReceiver, aSpool, anEntry } from '../../_kit/a-spool.ts'
+import { aReceiver, aSpool, anEntry, spoolTest } from '../../_kit/a-spool.ts'
 import { aFolder } from '../../_kit/an-agent.ts'
 import { aSmallDisk } from '../../_kit/small-disk.ts'
 
@@ -15,17 +15,6 @@ const END: Entry = ['end', 2, { how: 'returned', outputText: '1' }, 5]
 const CUT_AFTER_MS = 50
 const PHASE: Entry = ['e', 1, 'phase', '{"name":"half-way"}']
 const LINE = anEntry('x'.repeat(1_000))
-
-function gapTest(name: string, body: (folder: string) => Promise<void>): void {
-  test(name, async () => {
-    const { folder, remove } = await aFolder()
-    try {
-      await body(folder)
-    } finally {
-      await remove()
-    }
-  })
-}
 
 /** Lines, one at a time, each after the program was let go on; until its log is cut. */
 async function untilCut(spool: Spool, most = 10_000): Promise<number> {
@@ -51,7 +40,7 @@ function gapsIn(entries: readonly Entry[]) {
   return { gaps, lines, missing: gaps.reduce((sum, { events }) => sum + events, 0) }
 }
 
-gapTest(
+spoolTest(
   'with too much in all, a run waits; then it goes on, and a gap stands where its lines would',
   async (folder) => {
     const spool = await aSpool(folder, { totalBytes: 50_000, cutAfterMs: CUT_AFTER_MS })
@@ -81,7 +70,7 @@ gapTest(
   },
 )
 
-gapTest('once there is room again the gap is told, and lines are kept as before', async (folder) => {
+spoolTest('once there is room again the gap is told, and lines are kept as before', async (folder) => {
   const spool = await aSpool(folder, { totalBytes: 50_000, cutAfterMs: CUT_AFTER_MS })
   spool.open([['run_a', 1]])
   await untilCut(spool)
@@ -95,7 +84,7 @@ gapTest('once there is room again the gap is told, and lines are kept as before'
   spool.close()
 })
 
-gapTest('a run that has too much of its own waits, and is not cut', async (folder) => {
+spoolTest('a run that has too much of its own waits, and is not cut', async (folder) => {
   const spool = await aSpool(folder, { runBytes: 20_000, cutAfterMs: CUT_AFTER_MS })
   spool.open([['run_a', 1]])
   let isFree = false
@@ -111,7 +100,7 @@ gapTest('a run that has too much of its own waits, and is not cut', async (folde
   spool.close()
 })
 
-gapTest('a gap that is open when the agent is killed is told by its next start', async (folder) => {
+spoolTest('a gap that is open when the agent is killed is told by its next start', async (folder) => {
   const child = fork(path.join(import.meta.dirname, '../../programs/cut-spool.ts'), [folder, String(CUT_AFTER_MS)])
   const [count] = (await once(child, 'message')) as [number]
   child.kill('SIGKILL')

@@ -1,29 +1,10 @@
 import assert from 'node:assert/strict'
-import { appendFile, readdir, readFile, truncate } from 'node:fs/promises'
-import path from 'node:path'
-import { test } from 'node:test'
+import { appendFile, readFile, truncate } from 'node:fs/promises'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
 import { until } from '@windlass/shared/test/_kit/until.ts'
-import { aReceiver, aSpool, anEntry, textsOf } from '../../_kit/a-spool.ts'
-import { aFolder } from '../../_kit/an-agent.ts'
+import { aReceiver, aSpool, anEntry, filesOf, spoolTest, textsOf } from '../../_kit/a-spool.ts'
 
 const END: Entry = ['end', 2, { how: 'returned', outputText: '1' }, 5]
-
-function spoolTest(name: string, body: (folder: string) => Promise<void>): void {
-  test(name, async () => {
-    const { folder, remove } = await aFolder()
-    try {
-      await body(folder)
-    } finally {
-      await remove()
-    }
-  })
-}
-
-async function filesOf(folder: string): Promise<string[]> {
-  const names = await readdir(path.join(folder, 'spool'))
-  return names.sort().map((name) => path.join(folder, 'spool', name))
-}
 
 function numbers(from: number, to: number): string[] {
   return Array.from({ length: to - from + 1 }, (_, index) => String(from + index))

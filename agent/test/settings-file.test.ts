@@ -8,18 +8,7 @@ import { openLogFile } from '../log-file.ts'
 import { configOf } from '../run-agent.ts'
 import { readSettingsFile, usualFiles } from '../settings-file.ts'
 import { logSource } from '../support/log-source.ts'
-import { aFolder } from './_kit/an-agent.ts'
-
-function folderTest(name: string, body: (folder: string) => Promise<void>): void {
-  test(name, async () => {
-    const { folder, remove } = await aFolder()
-    try {
-      await body(folder)
-    } finally {
-      await remove()
-    }
-  })
-}
+import { folderTest } from './_kit/folder-test.ts'
 
 folderTest('the file that is named is read, and its settings count', async (folder) => {
   const file = path.join(folder, 'agent.env')

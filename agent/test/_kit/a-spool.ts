@@ -1,31 +1,18 @@
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
-import { test } from 'node:test'
 import type { Entry, EntryBatch } from '@windlass/shared/wire/agent.ts'
 import { announce } from '@windlass/shared/test/_kit/until.ts'
 import { createUpload } from '../../link/upload.ts'
 import type { Upload } from '../../link/upload.ts'
 import { openSpool } from '../../run/spool/spool.ts'
 import type { Spool, SpoolOptions } from '../../run/spool/spool.ts'
-import { aFolder, aLog } from './an-agent.ts'
+import { aLog } from './an-agent.ts'
 import type { Logged } from './an-agent.ts'
 
 const MIB = 1024 * 1024
 
 export function anEntry(text: string): Entry {
   return ['e', 1, 'log.stdout', JSON.stringify({ text })]
-}
-
-/** With a folder of its own. */
-export function spoolTest(name: string, body: (folder: string) => Promise<void>): void {
-  test(name, async () => {
-    const { folder, remove } = await aFolder()
-    try {
-      await body(folder)
-    } finally {
-      await remove()
-    }
-  })
 }
 
 /** Of the spool of `aSpool`, in order. */

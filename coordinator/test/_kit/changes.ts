@@ -1,10 +1,9 @@
 /** Calls that really change something, one for each row of the table that does. */
-import { newId } from '@windlass/shared/ids.ts'
 import { allOps, ops } from '@windlass/shared/ops/index.ts'
 import { type AnyOp, isForCallers } from '@windlass/shared/ops/op.ts'
 import { type Args, sampleArgs } from './matrix-samples.ts'
 import type { Tenant } from './tenants.ts'
-import { insert as insertJob } from '../../bulk/store.ts'
+import { aJob } from './a-job.ts'
 import { aBlockedRun } from './waiting.ts'
 import { aVersion, aWorkflow } from './workflow.ts'
 
@@ -44,23 +43,7 @@ const CHANGES: Readonly<Record<string, (tenant: Tenant) => Promise<Args> | Args>
     await tenant.c.call(ops.runs.cancel, { run })
     return { run }
   },
-  'jobs.cancel': async ({ c }) => {
-    const id = newId('job')
-    const author = { kind: 'system', id: 'test', name: 'test', orgId: c.orgId, via: 'system', requestId: null } as const
-    // Nobody is told to work on it.
-    const job = {
-      id,
-      orgId: c.orgId,
-      kind: 'workflow-delete',
-      filter: {},
-      dryRun: false,
-      reason: '',
-      author,
-      key: null,
-    } as const
-    await c.deps.db.begin((tx) => insertJob(tx, job))
-    return { job: id }
-  },
+  'jobs.cancel': async ({ c }) => ({ job: await aJob(c.deps.db, c.orgId, 'workflow-delete') }),
   'runs.restart': async ({ c, ids, agent, link }) => {
     const { run } = await aBlockedRun({ c, agent, link }, { workflow: ids['workflow'] ?? '' })
     return { run }

@@ -16,13 +16,13 @@ export interface CredentialAsk {
   state?: 'expired' | 'revoked'
 }
 
-const author = (orgId: OrgId) =>
+export const aSystemAuthor = (orgId: OrgId) =>
   ({ kind: 'system', id: 'test', name: 'test', orgId, via: 'system', requestId: null }) as const
 
 /** An owner's unless said otherwise. */
 export async function aKey(db: Db, ask: CredentialAsk): Promise<string> {
   const { orgId, role = 'owner', scopes = [], state } = ask
-  const { apiKey, key } = await createKey(db, author(orgId), { name: newId('req'), role, scopes })
+  const { apiKey, key } = await createKey(db, aSystemAuthor(orgId), { name: newId('req'), role, scopes })
   if (state === 'expired') await db`update api_keys set expires_at = now() where id = ${apiKey.id}`
   if (state === 'revoked') await db`update api_keys set revoked_at = now() where id = ${apiKey.id}`
   return key
@@ -31,7 +31,11 @@ export async function aKey(db: Db, ask: CredentialAsk): Promise<string> {
 /** An owner's unless said otherwise. */
 export async function aSession(db: Db, ask: Omit<CredentialAsk, 'scopes'>): Promise<string> {
   const { orgId, role = 'owner', state } = ask
-  const { session, secret } = await createSession(db, author(orgId), { name: newId('req'), role, lifeMs: 3_600_000 })
+  const { session, secret } = await createSession(db, aSystemAuthor(orgId), {
+    name: newId('req'),
+    role,
+    lifeMs: 3_600_000,
+  })
   if (state === 'expired') await db`update operator_sessions set expires_at = now() where id = ${session.id}`
   if (state === 'revoked') await db`update operator_sessions set revoked_at = now() where id = ${session.id}`
   return secret

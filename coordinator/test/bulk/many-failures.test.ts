@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { newId } from '@windlass/shared/ids.ts'
-import { findBare, insert, takeRuns } from '../../bulk/store.ts'
+import { findBare, takeRuns } from '../../bulk/store.ts'
+import { aJob } from '../_kit/a-job.ts'
 import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
 import { rowsRead } from '../_kit/rows-read.ts'
 
@@ -15,19 +15,7 @@ after(() => c.stop())
 const FAILED = 20_000
 
 test('a piece of a job costs the same, however many of its runs have failed before', async () => {
-  const id = newId('job')
-  const author = { kind: 'system', id: 'test', name: 'test', orgId: c.orgId, via: 'system', requestId: null } as const
-  const job = {
-    id,
-    orgId: c.orgId,
-    kind: 'bulk-retry',
-    filter: {},
-    dryRun: false,
-    reason: '',
-    author,
-    key: null,
-  } as const
-  await c.db.begin((tx) => insert(tx, job))
+  const id = await aJob(c.db, c.orgId, 'bulk-retry')
   await c.db`
     insert into bulk_job_runs (job_id, run_id, error)
     select ${id}, 'run_' || lpad(n::text, 26, '0'), case when n <= ${FAILED} then 'RUN_GONE' end

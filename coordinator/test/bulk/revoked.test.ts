@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { until } from '@windlass/shared/test/_kit/until.ts'
 import { retryPiece } from '../../bulk/retry-piece.ts'
-import { findBare, insert as insertJob } from '../../bulk/store.ts'
+import { findBare } from '../../bulk/store.ts'
+import { aJob } from '../_kit/a-job.ts'
 import { aCoordinator, anOrg, aRun, asOwner, type TestCoordinator } from '../_kit/coordinator.ts'
 import { mintApiKey } from '../_kit/credentials.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -48,11 +48,7 @@ test('jobs end with the key that has asked for them, and a piece that was being 
 
 test('the job of a deleted workflow is cancelled by nobody who may delete none', async () => {
   const o = asOwner(c, await anOrg(c, 'deleting'))
-  const id = newId('job')
-  const author = { kind: 'system', id: 'test', name: 'test', orgId: o.orgId, via: 'system', requestId: null } as const
-  const job = { id, orgId: o.orgId, filter: {}, dryRun: false, reason: '', author, key: null } as const
-  // Nobody is told to work on it.
-  await o.db.begin((tx) => insertJob(tx, { ...job, kind: 'workflow-delete' }))
+  const id = await aJob(o.db, o.orgId, 'workflow-delete')
   const cancel = async (of: Partial<Parameters<typeof mintApiKey>[1]>) => {
     const { key } = await mintApiKey(o.db, { orgId: o.orgId, name: 'any', role: 'admin', ...of })
     return (await o.call(ops.jobs.cancel, { job: id }, { apiKey: key })).job.status

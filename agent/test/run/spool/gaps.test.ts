@@ -7,7 +7,8 @@ import type { Entry } from '@windlass/shared/wire/agent.ts'
 import { fork } from 'node:child_process'
 import { until } from '@windlass/shared/test/_kit/until.ts'
 import type { Spool } from '../../../run/spool/spool.ts'
-import { aReceiver, aSpool, anEntry, spoolTest } from '../../_kit/a-spool.ts'
+import { aReceiver, aSpool, anEntry } from '../../_kit/a-spool.ts'
+import { folderTest } from '../../_kit/folder-test.ts'
 import { aFolder } from '../../_kit/an-agent.ts'
 import { aSmallDisk } from '../../_kit/small-disk.ts'
 
@@ -40,7 +41,7 @@ function gapsIn(entries: readonly Entry[]) {
   return { gaps, lines, missing: gaps.reduce((sum, { events }) => sum + events, 0) }
 }
 
-spoolTest(
+folderTest(
   'with too much in all, a run waits; then it goes on, and a gap stands where its lines would',
   async (folder) => {
     const spool = await aSpool(folder, { totalBytes: 50_000, cutAfterMs: CUT_AFTER_MS })
@@ -70,7 +71,7 @@ spoolTest(
   },
 )
 
-spoolTest('once there is room again the gap is told, and lines are kept as before', async (folder) => {
+folderTest('once there is room again the gap is told, and lines are kept as before', async (folder) => {
   const spool = await aSpool(folder, { totalBytes: 50_000, cutAfterMs: CUT_AFTER_MS })
   spool.open([['run_a', 1]])
   await untilCut(spool)
@@ -84,7 +85,7 @@ spoolTest('once there is room again the gap is told, and lines are kept as befor
   spool.close()
 })
 
-spoolTest('a run that has too much of its own waits, and is not cut', async (folder) => {
+folderTest('a run that has too much of its own waits, and is not cut', async (folder) => {
   const spool = await aSpool(folder, { runBytes: 20_000, cutAfterMs: CUT_AFTER_MS })
   spool.open([['run_a', 1]])
   let isFree = false
@@ -100,7 +101,7 @@ spoolTest('a run that has too much of its own waits, and is not cut', async (fol
   spool.close()
 })
 
-spoolTest('a gap that is open when the agent is killed is told by its next start', async (folder) => {
+folderTest('a gap that is open when the agent is killed is told by its next start', async (folder) => {
   const child = fork(path.join(import.meta.dirname, '../../programs/cut-spool.ts'), [folder, String(CUT_AFTER_MS)])
   const [count] = (await once(child, 'message')) as [number]
   child.kill('SIGKILL')

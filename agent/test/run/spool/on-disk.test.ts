@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { stat } from 'node:fs/promises'
-import { aSpool, anEntry, filesOf, spoolTest } from '../../_kit/a-spool.ts'
+import { aSpool, anEntry, filesOf } from '../../_kit/a-spool.ts'
+import { folderTest } from '../../_kit/folder-test.ts'
 
 const RUN_BYTES = 200_000
 
@@ -12,7 +13,7 @@ async function bytesOf(folder: string): Promise<number> {
 /** Of the `open` line that a file begins with, and of marks before which nothing stands. */
 const BESIDES = 400
 
-spoolTest('what counts is what stands on the disk, however few entries are written at once', async (folder) => {
+folderTest('what counts is what stands on the disk, however few entries are written at once', async (folder) => {
   const spool = await aSpool(folder, { runBytes: RUN_BYTES })
   spool.open([['run_a', 1]])
   let entries = 0

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { appendFile, readFile, truncate } from 'node:fs/promises'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
 import { until } from '@windlass/shared/test/_kit/until.ts'
-import { aReceiver, aSpool, anEntry, filesOf, spoolTest, textsOf } from '../../_kit/a-spool.ts'
+import { aReceiver, aSpool, anEntry, filesOf, textsOf } from '../../_kit/a-spool.ts'
+import { folderTest } from '../../_kit/folder-test.ts'
 
 const END: Entry = ['end', 2, { how: 'returned', outputText: '1' }, 5]
 
@@ -10,7 +11,7 @@ function numbers(from: number, to: number): string[] {
   return Array.from({ length: to - from + 1 }, (_, index) => String(from + index))
 }
 
-spoolTest('entries are in the files before they are sent', async (folder) => {
+folderTest('entries are in the files before they are sent', async (folder) => {
   const spool = await aSpool(folder)
   const seen: string[] = []
   spool.onWritten((written) => seen.push(...written.map((each) => each.json)))
@@ -22,7 +23,7 @@ spoolTest('entries are in the files before they are sent', async (folder) => {
   spool.close()
 })
 
-spoolTest('what was not acknowledged is there after a restart, and the numbers go on', async (folder) => {
+folderTest('what was not acknowledged is there after a restart, and the numbers go on', async (folder) => {
   const before = await aSpool(folder)
   before.open([
     ['run_a', 1],
@@ -50,7 +51,7 @@ spoolTest('what was not acknowledged is there after a restart, and the numbers g
   after.close()
 })
 
-spoolTest('a record that was torn by a crash is left out, and what stands before it is kept', async (folder) => {
+folderTest('a record that was torn by a crash is left out, and what stands before it is kept', async (folder) => {
   const before = await aSpool(folder)
   before.open([['run_a', 1]])
   for (const text of numbers(1, 3)) {
@@ -69,7 +70,7 @@ spoolTest('a record that was torn by a crash is left out, and what stands before
   }
 })
 
-spoolTest('a line that a failed write has left behind a torn one counts for nothing', async (folder) => {
+folderTest('a line that a failed write has left behind a torn one counts for nothing', async (folder) => {
   const before = await aSpool(folder)
   before.open([['run_a', 1]])
   for (const text of numbers(1, 2)) {
@@ -85,7 +86,7 @@ spoolTest('a line that a failed write has left behind a torn one counts for noth
   after.close()
 })
 
-spoolTest('damage in a file does not stop what follows it', async (folder) => {
+folderTest('damage in a file does not stop what follows it', async (folder) => {
   const before = await aSpool(folder)
   before.open([['run_a', 1]])
   before.close()
@@ -99,7 +100,7 @@ spoolTest('damage in a file does not stop what follows it', async (folder) => {
   after.close()
 })
 
-spoolTest('files go when all in them is acknowledged, and a long run is not forgotten with them', async (folder) => {
+folderTest('files go when all in them is acknowledged, and a long run is not forgotten with them', async (folder) => {
   const spool = await aSpool(folder)
   spool.open([['run_long', 1]])
   const big = 'x'.repeat(60_000)
@@ -117,7 +118,7 @@ spoolTest('files go when all in them is acknowledged, and a long run is not forg
   after.close()
 })
 
-spoolTest(
+folderTest(
   'a program is held back while its backlog is too large, and goes on when it is acknowledged',
   async (folder) => {
     const spool = await aSpool(folder, { runBytes: 100_000 })
@@ -141,7 +142,7 @@ spoolTest(
   },
 )
 
-spoolTest('what is asked for again begins in the middle of a batch where it must', async (folder) => {
+folderTest('what is asked for again begins in the middle of a batch where it must', async (folder) => {
   const spool = await aSpool(folder)
   const receiver = aReceiver(spool)
   spool.open([['run_a', 1]])
@@ -160,7 +161,7 @@ spoolTest('what is asked for again begins in the middle of a batch where it must
   spool.close()
 })
 
-spoolTest('entries of a placement that is over go nowhere', async (folder) => {
+folderTest('entries of a placement that is over go nowhere', async (folder) => {
   const spool = await aSpool(folder)
   spool.open([['run_a', 1]])
   void spool.append('run_a', 1, [anEntry('kept back')])
@@ -171,7 +172,7 @@ spoolTest('entries of a placement that is over go nowhere', async (folder) => {
   spool.close()
 })
 
-spoolTest(
+folderTest(
   'what was said before a set-back is not mixed with the end, in this process and in the next',
   async (folder) => {
     const spool = await aSpool(folder)
@@ -204,7 +205,7 @@ spoolTest(
   },
 )
 
-spoolTest(
+folderTest(
   'a placement that comes again under the numbers of a forgotten one is there after a restart',
   async (folder) => {
     const spool = await aSpool(folder)
@@ -222,7 +223,7 @@ spoolTest(
   },
 )
 
-spoolTest('what a former placement of the same numbers has said is not sent as of the new one', async (folder) => {
+folderTest('what a former placement of the same numbers has said is not sent as of the new one', async (folder) => {
   const spool = await aSpool(folder)
   spool.open([['run_a', 1]])
   void spool.append('run_a', 1, numbers(1, 5).map(anEntry))

@@ -69,5 +69,6 @@ export async function throttleNew(tx: Tx, runs: readonly NewRun[]): Promise<void
     tx,
     arrivals.map(({ id, throttle }) => ({ id, throttle: throttle! })),
   )
-  for (const run of arrivals) run.throttle!.waitMs = waits.get(run.id)!
+  // Ticks of a schedule share what they were prepared with.
+  for (const run of arrivals) run.throttle = { ...run.throttle!, waitMs: waits.get(run.id)! }
 }

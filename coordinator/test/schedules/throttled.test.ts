@@ -18,7 +18,7 @@ test('ticks that fire together take a turn of the throttle each', async () => {
   await passTo(c, schedule.nextAt! + 35_000)
   const runs = await firedBy(c, schedule)
   const waits = runs
-    .map(({ queuedAt, createdAt }) => Math.round((queuedAt! - createdAt) / HOUR))
+    .map(({ queuedAt, createdAt }) => Math.round((queuedAt - createdAt) / HOUR))
     .toSorted((a, b) => a - b)
   assert.ok(waits.length >= 4)
   assert.deepEqual(waits, [...waits.keys()])

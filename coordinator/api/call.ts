@@ -52,6 +52,8 @@ export interface Call<I> {
   get program(): ProgramIdentity
   /** Of a row with `body: 'raw'`. */
   get raw(): RawRequest
+  /** Of a page of a log so many bytes are of use at most; undefined: all that the row gives. */
+  readonly pageBytes?: number
 }
 
 /** An answer that is JSON text already, so that payloads and logs are not parsed only to be printed again. */

@@ -83,7 +83,7 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
   output: async ({ input: { run, offset, refused }, caller }) =>
     payload('output', await (refused ? refusedOutputOf : outputOf)(deps, caller, run), offset),
 
-  events: async (call) => new JsonText(await snapshot(deps, call.input, call)),
+  events: async (call) => new JsonText(await snapshot(deps, { ...call.input, bytes: call.pageBytes }, call)),
 
   stream: async (call) => {
     const { input, caller } = call

@@ -17,6 +17,8 @@ interface LogQuery {
 
 export interface PageQuery extends LogQuery {
   limit: number
+  /** So many at most, but for the first event; `EVENT_PAGE_BYTES` where nothing is said. */
+  bytes?: number | undefined
   /** How long to wait for an event where the page would be empty. */
   waitMs: number
 }
@@ -52,7 +54,8 @@ interface Snapshot {
 }
 
 async function read(deps: { db: Db }, orgId: OrgId, query: PageQuery): Promise<Snapshot> {
-  const page = await store.after(deps.db, orgId, query.run, { ...query, bytes: EVENT_PAGE_BYTES })
+  const { bytes = EVENT_PAGE_BYTES } = query
+  const page = await store.after(deps.db, orgId, query.run, { ...query, bytes })
   const { position, events, isFull } = needFound(query.run, page)
   assertNotDeleted(query.run, position)
   const isAtEnd = !isFull || events.at(-1)?.cursor === position.cursor

@@ -27,11 +27,15 @@ export interface Asking {
   assertConnected(): void
 }
 
+/** A tool shows 20,000 characters of a log, and a resource 200,000; what is more was read for nothing. */
+const PAGE_BYTES = 256 * 1024
+
 /** The call that a handler sees when a tool stands in front of it. */
 export class ToolCall implements Call<unknown> {
   readonly input: unknown
   readonly requestId: string
   readonly caller: Acting
+  readonly pageBytes = PAGE_BYTES
   readonly #asking: Asking
 
   constructor(asking: Asking, input: unknown) {

@@ -8,7 +8,7 @@ import { outputText } from '../call/output.ts'
 import type { Plan } from '../call/plan.ts'
 import type { Source } from '../workflows/sources.ts'
 import { type Asking, ToolCall } from './asking.ts'
-import { Excerpt, MOST_CHARS } from './cut.ts'
+import { Excerpt, isTooManifold, MOST_CHARS } from './cut.ts'
 
 export type Fields = Record<string, unknown>
 
@@ -18,8 +18,16 @@ export async function invoke(plan: Plan, asking: Asking, given: Fields): Promise
   const value: unknown = answer instanceof StatusAnswer ? answer.value : answer
   if (plan.row.success === 204) return {}
   if (isFiles(value)) return { ...value.head, files: await glanceAt(value.files) }
+  // As if its first part had been asked for.
+  if (isWholeValue(plan, given) && value instanceof JsonText && isTooManifold(value.text))
+    return invoke(plan, asking, { ...given, offset: 0 })
   if (asking.deps.config.strict) outputText(plan, value, true)
   return (value instanceof JsonText ? JSON.parse(value.text) : value) as Fields
+}
+
+/** Of a run, which comes in parts as well. */
+function isWholeValue({ row }: Plan, { offset }: Fields): boolean {
+  return (row.id === 'runs.input' || row.id === 'runs.output') && offset === undefined
 }
 
 /** The files that an operation answers with, none of them unpacked yet. */

@@ -1,7 +1,7 @@
 import type { Fault, FaultCode } from '@windlass/shared/errors.ts'
 import { fillRoute } from '@windlass/shared/ops/fill-route.ts'
 import type { Plan } from '../call/plan.ts'
-import { cutToFit, MOST_CHARS } from './cut.ts'
+import { cutToFit, isTooManifold, MOST_CHARS } from './cut.ts'
 import type { Fields } from './invoke.ts'
 
 /** What `tools/call` answers. */
@@ -19,9 +19,10 @@ const ROOM_FOR_NOTES = 2000
 export function resultOf(plan: Plan, input: Fields, value: Fields, notes: readonly string[] = []): ToolResult {
   const text = JSON.stringify(value)
   if (text.length <= MOST_CHARS) return notes.length > 0 ? said(value, notes) : plain(text, value)
-  const page = pageThatFits(plan, value)
-  const cut = cutToFit(page.shown, MOST_CHARS - ROOM_FOR_NOTES)
   const rest = restOf(plan, input)
+  const page = pageThatFits(plan, value)
+  const isManifold = page.shown === value && isTooManifold(text)
+  const cut = isManifold ? undefined : cutToFit(page.shown, MOST_CHARS - ROOM_FOR_NOTES)
   if (!cut) return tooLong(plan, text.length, rest)
   return said(cut.value as Fields, [...notes, ...page.notes, ...cut.notes, ...(cut.notes.length > 0 ? [rest] : [])])
 }

@@ -5,6 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
 import { aRunningAgent, end, type Held, line, returned, takeNext } from '../_kit/agent.ts'
 import { aCoordinator, aRun, logOf, rawCall, type TestCoordinator } from '../_kit/coordinator.ts'
+import { tool } from '../_kit/mcp.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -102,4 +103,7 @@ test('pages of large events end by their size, and go on where they ended', asyn
   assert.equal(first.done, false)
   assert.equal((await c.call(ops.runs.events, { run: id, channels: ['log'], limit: 1 })).events.length, 1)
   assert.equal((await logOf(c, id)).length, 155)
+  // A tool shows 20,000 characters: it does not read 4 MiB for that.
+  const { texts } = await tool(c, 'get_run_output', { run: id, channels: ['log'], limit: 1000 })
+  assert.match(texts[1]!, /These are 1 of the [3-6] events of the page/)
 })

@@ -65,3 +65,20 @@ test('without an offset the value is as it was, over REST too', async () => {
     part: { offset: text.length, chars: text.length, nextOffset: null },
   })
 })
+
+test('a value of very many names comes in parts without being asked to, and nothing parses it', async (t) => {
+  const names = Object.fromEntries(Array.from({ length: 30_000 }, (_, n) => [n.toString(36), 1]))
+  const text = JSON.stringify(names)
+  const { id } = await aRun(c, { workflow: 'any', input: names })
+  const { parse } = JSON
+  const parsed: number[] = []
+  t.mock.method(JSON, 'parse', (json: string) => (parsed.push(json.length), parse(json)))
+  const { structured } = await tool(c, 'get_run_input', { run: id })
+  t.mock.restoreAll()
+  assert.equal(structured.input, text.slice(0, structured.part.nextOffset))
+  assert.equal(structured.part.chars, text.length)
+  assert.deepEqual(
+    parsed.filter((chars) => chars > text.length / 2),
+    [],
+  )
+})

@@ -104,7 +104,7 @@ export const rows = {
         .min(1)
         .max(1000)
         .default(500)
-        .meta({ description: 'Events on a page at most; one with 4 MiB of data ends before.' }),
+        .meta({ description: 'Events on a page at most; one with 4 MiB of data (of a tool: 256 KiB) ends before.' }),
       waitMs: z.int().min(0).max(25_000).default(0).meta({
         description:
           'Where there is no event yet, the answer waits so many milliseconds for one, or for the end of the run.',

@@ -39,6 +39,7 @@ export const values = {
       when: [
         'To read the value that a run has returned, once it has completed. One that is shown cut comes whole with',
         '`offset`: 0 at first, then the `nextOffset` of each part until that is null; together the parts are JSON.',
+        'One of very many values is answered with its first part.',
       ].join(' '),
     },
     cli: { json: 'output' },

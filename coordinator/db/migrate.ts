@@ -8,6 +8,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { isLockTimeout, openDatabase, PostgresError } from './client.ts'
 import type { Database, Sql, Tx } from './client.ts'
 import { refuseUnfit } from './fit.ts'
+import { refuseLentServers } from './pooler-mode.ts'
 import { type Blocker, blockersOf, described } from './blockers.ts'
 import { isOfPreview, MADE_BY_PREVIEW, readMigrations } from './migration-files.ts'
 import type { Migration } from './migration-files.ts'
@@ -50,6 +51,7 @@ export async function migrate(
   const options = { folder, log, lockWithinMs, tablesWithinMs }
   const applied: string[] = []
   try {
+    await refuseLentServers(database.url, log)
     await refuseUnfit(own.db, log)
     // One round more than there are steps, to see that none is left.
     for (let round = 0; round <= migrations.length; round++) {

@@ -2,6 +2,7 @@ import type { LedBy } from '@windlass/shared/model/ending.ts'
 import type { Completion, JournalRecord, Mismatch } from '@windlass/shared/wire/journal.ts'
 import type { WaitCall } from '../waits.ts'
 import { whenAnswered } from './answers.ts'
+import { createArrival } from './arrival.ts'
 import type { Call, Scope } from './call.ts'
 import { Entries } from './entries.ts'
 import { createGivenFailures } from './given-failures.ts'
@@ -33,6 +34,7 @@ class JournalEngine implements Engine {
   readonly #scopes = createScopes()
   readonly #occurrenceOf = createCounter()
   readonly #inbox = new Inbox()
+  readonly #arrival = createArrival(() => this.#state === 'replaying' && this.#port)
   readonly #handover = createHandover()
   readonly #failures = createGivenFailures()
   readonly #leftBehind = createLeftBehind((text) => this.#port.warn(text))
@@ -123,7 +125,7 @@ class JournalEngine implements Engine {
   }
 
   #make(call: Call): Promise<unknown> {
-    if (this.#state === 'stopped') this.#entries.refuse(call, this.#reason)
+    if (this.#state === 'stopped') this.#entries.refuse(call, this.#reason, this.#replay.recorded(call))
     else if (isOpen(this.#state)) this.#enter(call)
     return call.promise
   }
@@ -142,7 +144,9 @@ class JournalEngine implements Engine {
   /** True: neither the journal nor the program hears of it. */
   #isWithheld(step: Pending, scope: Scope, outcome: Outcome): boolean {
     if (this.#handover.withholds(step, scope, outcome)) return true
-    return outcome.state === 'failed' && isReplay(this.#state) && this.#replay.hasFailed(step.call, outcome.result)
+    if (outcome.state === 'done' || !isReplay(this.#state)) return false
+    // The run may be stopped in place of being blocked.
+    return this.#replay.hasFailed(step.call, outcome.result) && isOver(this.#state)
   }
 
   // Results come in.
@@ -152,7 +156,7 @@ class JournalEngine implements Engine {
     if (!isOpen(this.#state)) return
     for (const completion of completions) this.#complete(completion)
     if (!isAtRest(this.#state)) return
-    if (this.#hasNews()) this.#move('woken')
+    if (this.#entries.waitsForAny(this.#inbox)) this.#move('woken')
     // Nothing that it waits for: whoever woke it has to know that it still waits.
     else this.#park()
   }
@@ -186,10 +190,6 @@ class JournalEngine implements Engine {
     this.#turnSoon()
   }
 
-  #hasNews(): boolean {
-    return this.#entries.isAnyPending(this.#inbox.numbers())
-  }
-
   // Results go to the program: one, and then it does what it can with it before it is given the next.
 
   #turnSoon(): void {
@@ -209,10 +209,9 @@ class JournalEngine implements Engine {
   #deliver(): boolean {
     const completion = this.#inbox.nextReady()
     if (!completion) return false
-    this.#order += 1
     const isQuiet = this.#port.isQuiet(this.#entries.timers)
     const isFork = completion.state === 'failed' || this.#entries.pending.size > 1
-    this.#outbox.delivered([this.#order, completion.n, this.#entries.made, isQuiet ? 1 : 0], isFork)
+    this.#outbox.delivered([++this.#order, completion.n, this.#entries.made, isQuiet ? 1 : 0], isFork)
     this.#give(completion)
     return this.#inbox.hasReady()
   }
@@ -226,8 +225,7 @@ class JournalEngine implements Engine {
   // The program stands still.
 
   idle(): boolean {
-    if (!isOpen(this.#state)) return isOver(this.#state)
-    return this.#idleInReplay() || this.#inbox.hasReady() || this.#park()
+    return isOpen(this.#state) ? this.#idleInReplay() || this.#inbox.hasReady() || this.#park() : isOver(this.#state)
   }
 
   /** True: the replay has something to do, or is blocked. */
@@ -235,7 +233,8 @@ class JournalEngine implements Engine {
     if (!isReplay(this.#state)) return false
     // A program that heard of the stop, or lacks what is withheld, leaves: its replay elsewhere comes further.
     const turn = this.#replay.idle(this.#handover.isWithholding)
-    if (turn === 'live' || (turn === 'park' && this.#hasNews())) this.#move('caughtUp')
+    if (turn !== 'again' && this.#arrival.come()) return true
+    if (turn === 'live' || (turn === 'park' && this.#entries.waitsForAny(this.#inbox))) this.#move('caughtUp')
     // Nothing else may keep the process: the calls that it has become live with are told of in a moment.
     if (turn === 'again' || turn === 'live') this.#turnSoon()
     return turn !== 'park' && turn !== 'left'
@@ -254,6 +253,7 @@ class JournalEngine implements Engine {
   }
 
   #block(mismatch: Mismatch): void {
+    if (this.#arrival.come()) return
     this.#move('strayed')
     this.#port.blocked(mismatch)
   }
@@ -274,13 +274,15 @@ class JournalEngine implements Engine {
   }
 
   isExecuting(): boolean {
-    for (const { call, outcome } of this.#entries.pending.values())
-      if (call.kind === 'step' && outcome?.state !== 'failed' && !this.#handover.hasWithheld(call)) return true
-    return false
+    return this.#entries.isExecuting((call) => this.#handover.hasWithheld(call))
   }
 
   ledBy(thrown: unknown): LedBy | undefined {
     return this.#failures.behind(thrown)
+  }
+
+  whenThere(act: () => void, withinMs: number): void {
+    this.#arrival.putOff(act, withinMs)
   }
 
   stop(reason: Error): void {

@@ -2,10 +2,11 @@ import type { Completion, JournalOp, JournalRecord, SuspendKind } from '@windlas
 import { identityOf, settle, type Call, type Scope } from './call.ts'
 import { createFormer } from './former.ts'
 import { pathOf } from './identity.ts'
+import type { Inbox } from './inbox.ts'
 import type { LeftBehind } from './left-behind.ts'
 import { checkRoom } from './limits.ts'
 import type { Outbox } from './outbox.ts'
-import { isAnyPending, outcomeOf, waitedFor, type Pending } from './pending.ts'
+import { isAnyPending, outcomeBefore, outcomeOf, waitedFor, type Pending } from './pending.ts'
 import type { EngineOptions, Port } from './port.ts'
 import type { Scopes } from './scopes.ts'
 import { executeStep, type Outcome } from './step.ts'
@@ -72,8 +73,15 @@ export class Entries {
   }
 
   /** Whether the program waits for any of these. */
-  isAnyPending(numbers: Iterable<number>): boolean {
-    return isAnyPending(numbers, this.#pending)
+  waitsForAny(results: Pick<Inbox, 'numbers'>): boolean {
+    return isAnyPending(results.numbers(), this.#pending)
+  }
+
+  /** A step is under way, or what it has come to is not committed yet; but for those that are left out. */
+  isExecuting(isLeftOut: (step: Call) => boolean): boolean {
+    for (const { call, outcome } of this.#pending.values())
+      if (call.kind === 'step' && outcome?.state !== 'failed' && !isLeftOut(call)) return true
+    return false
   }
 
   /** What people are told that the program waits for. */
@@ -116,11 +124,16 @@ export class Entries {
     if (error) this.#needs.gave(error, found.call)
   }
 
-  /** The run is to end: waits reject, and steps are executed without an entry. */
-  refuse(call: Call, reason: Error): void {
+  /**
+   * The run is to end: waits reject, and steps are executed without an entry. But for those that an earlier process has
+   * had done, or has got past: nothing is done twice, and what has happened is no news.
+   */
+  refuse(call: Call, reason: Error, record = this.#former.take(call)): void {
     // Nobody may be looking at it just now, and that is no reason to end the run in the midst of its tidying up.
     call.promise.catch(() => {})
-    if ('act' in call.work) void this.#execute(call, true)
+    const outcome = outcomeBefore(record)
+    if (outcome) settle(call, outcome)
+    else if ('act' in call.work) void this.#execute(call, true)
     else call.reject(reason)
   }
 
@@ -128,7 +141,7 @@ export class Entries {
   refuseAll(reason: Error): void {
     for (const found of this.#pending.values()) {
       const outcome = outcomeOf(found)
-      if (found.call.kind !== 'step') this.refuse(found.call, reason)
+      if (found.call.kind !== 'step') this.refuse(found.call, reason, found.record)
       else if (outcome) settle(found.call, outcome)
     }
     this.#pending.clear()
@@ -202,8 +215,8 @@ export class Entries {
     })
     if (this.#needs.isOver()) return
     const found = this.#pending.get(call.n)
-    if (!found) return void settle(call, outcome)
-    if (this.#needs.isWithheld(found, scope, outcome)) return
+    if (found && this.#needs.isWithheld(found, scope, outcome)) return
+    if (!found || !this.#pending.has(call.n)) return void settle(call, outcome)
     found.outcome = outcome
     // One that has failed is tried again, or somebody has dealt with it.
     if (outcome.state === 'done') this.#needs.leftBehind.returned(scope, ({ n }) => this.#hasOutcome(n))

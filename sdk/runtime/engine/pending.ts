@@ -21,6 +21,13 @@ export function waitedFor(pending: Iterable<Pending>): SuspendKind | undefined {
   return KINDS.find((kind) => kinds.has(kind))
 }
 
+/** What an earlier process had done, or was given. */
+export function outcomeBefore(record: JournalRecord | undefined): Outcome | undefined {
+  if (!record || record.state === 'open') return undefined
+  if (record.kind !== 'step' && record.delivered === null) return undefined
+  return { state: record.state, result: record.result ?? 'null' }
+}
+
 /** What it has come to, kept or not. */
 export function outcomeOf({ record, outcome }: Pending): Outcome | undefined {
   if (outcome || !record || record.state === 'open') return outcome

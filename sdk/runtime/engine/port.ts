@@ -58,7 +58,15 @@ export interface Engine extends Waits {
   isExecuting(): boolean
   /** The failures that the program was given to which what it has thrown leads. Undefined: to none. */
   ledBy(thrown: unknown): LedBy | undefined
-  /** The run is to end: whatever is waited for rejects with this, now and from now on. */
+  /**
+   * Calls it once the program stands where its last process stood, after so long at the latest; at once where it is not
+   * being led there. What it would be told before, it would take for having come at another point of the run.
+   */
+  whenThere(act: () => void, withinMs: number): void
+  /**
+   * The run is to end: whatever is waited for rejects with this, now and from now on. What has been recorded of the run
+   * goes on to be given.
+   */
   stop(reason: Error): void
   /** Nothing of the program is in flight. False: it waits for nothing that could come, and can never go on. */
   idle(): boolean

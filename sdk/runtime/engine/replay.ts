@@ -44,6 +44,13 @@ export class Replay {
     return record !== undefined
   }
 
+  /** What is recorded of the call, which has not been made here before; once. */
+  recorded(call: Call): JournalRecord | undefined {
+    const record = this.#records.match(call)
+    if (record) this.#records.issue(record)
+    return record
+  }
+
   hold(call: Call): void {
     this.#held.push(call)
   }

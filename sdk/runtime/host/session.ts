@@ -57,14 +57,20 @@ export function openSession(start: StartMessage, journal: readonly JournalRecord
     site: () => '',
     stop: (message) => {
       if (message.why === 'handover') return handOver(message)
-      session.stopped ??= reasonOf(message)
-      // A signal aborts once, and has said something else by then.
-      if (controller?.signal.reason instanceof AgentStoppedError) controller = undefined
-      control().abort(session.stopped)
-      session.engine?.stop(session.stopped)
+      const reason = (session.stopped ??= reasonOf(message))
+      // The other half is for its tidying up.
+      if (session.engine) session.engine.whenThere(() => tell(reason), message.graceMs / 2)
+      else tell(reason)
     },
   }
   return session
+
+  function tell(reason: Error): void {
+    // A signal aborts once, and has said something else by then.
+    if (controller?.signal.reason instanceof AgentStoppedError) controller = undefined
+    control().abort(reason)
+    session.engine?.stop(reason)
+  }
 
   function handOver({ graceMs }: CancelMessage): void {
     if (session.stopped || session.handover) return

@@ -82,7 +82,8 @@ test('one that is cancelled in its next attempt is given what the last one has d
 
 test('a step of a replay that fails the second time is given to a program that is cancelled', async (t) => {
   const body = `
-    try { await step('outer', async () => { ${BUSY}; throw new Error('not again') }) } catch (error) { return error.message }`
+    const failing = async () => { ${BUSY}; throw new Error('not again') }
+    return step('outer', failing).catch((error) => error.message)`
   const first = await aHost(t, `await step('outer', () => requestInput({ prompt: 'inner?' }))`)
   first.start()
   const entries = [(await opened(first)).entry, (await opened(first)).entry]

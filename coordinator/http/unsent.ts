@@ -31,7 +31,7 @@ interface UnsentOptions {
 const MIB = 1024 * 1024
 
 export function unreadAnswers(log: Log): Pick<UnsentOptions, 'unread' | 'ofStrangers'> {
-  const options = { log, of: 'answer', sparesLast: true } as const
+  const options = { log, of: 'answer', sparesOne: true } as const
   return {
     unread: createUnreadBytes(options),
     // The largest of what anybody may read, the OpenAPI document, has 0.8 MB.

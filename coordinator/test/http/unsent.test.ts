@@ -126,7 +126,7 @@ test('a connection that is to end with its answer ends, also where that is not t
 
 test('what readers of an org leave unread is bounded, and readers of others are not cut for it', async () => {
   const log = createLog({}, 'error')
-  const unread = createUnreadBytes({ log, of: 'answer', org: 2.5 * LARGE, all: 100 * LARGE, sparesLast: true })
+  const unread = createUnreadBytes({ log, of: 'answer', org: 2.5 * LARGE, all: 100 * LARGE, sparesOne: true })
   const caller = async (token: string) => {
     const found = await aCaller(token)
     return { ...found, orgId: found.org as OrgId }
@@ -146,7 +146,7 @@ test('what readers of an org leave unread is bounded, and readers of others are 
 
 test('of the readers of an org who take nothing are cut, and not who takes all the time', async () => {
   const log = createLog({}, 'error')
-  const unread = createUnreadBytes({ log, of: 'answer', org: 2.5 * LARGE, all: 100 * LARGE, sparesLast: true })
+  const unread = createUnreadBytes({ log, of: 'answer', org: 2.5 * LARGE, all: 100 * LARGE, sparesOne: true })
   await started({ input: 'x'.repeat(LARGE) }, { unread })
   const asking = async () => {
     const socket = await connection()
@@ -210,7 +210,7 @@ test('of an answer whoever takes nothing is cut', async () => {
 
 test('one that is larger than an org may have is sent all the same', async () => {
   const log = createLog({}, 'error')
-  const unread = createUnreadBytes({ log, of: 'answer', org: MIB, all: 100 * LARGE, sparesLast: true })
+  const unread = createUnreadBytes({ log, of: 'answer', org: MIB, all: 100 * LARGE, sparesOne: true })
   await started({ input: 'ü'.repeat(LARGE) }, { unread })
   const socket = await connection()
   ask(socket, `GET ${INPUT}`, [owner(), 'Connection: close'])

@@ -12,6 +12,8 @@ import { createSample } from '../limits/sample.ts'
 export interface Returns {
   /** False: it is one too many of this minute. */
   take(orgId: OrgId): boolean
+  /** What `act` takes counts only where it succeeds: a transaction that fails is tried again, or in halves. */
+  during<T>(act: (take: Returns['take']) => Promise<T>): Promise<T>
 }
 
 /** As many as an org may send requests. A fleet of thousands that is stopped at once gives back one each. */
@@ -20,12 +22,26 @@ const MOST = 6000
 export function createReturns(log: Log, most = MOST): Returns {
   const perMinute = createPerMinute(most)
   const lines = createSample()
+  const take = (orgId: OrgId) => {
+    if (perMinute.take(orgId)) return true
+    const facts = lines(orgId)
+    if (facts) log.warn('offers.returned', { orgId, most, ...facts })
+    return false
+  }
   return {
-    take(orgId) {
-      if (perMinute.take(orgId)) return true
-      const facts = lines(orgId)
-      if (facts) log.warn('offers.returned', { orgId, most, ...facts })
-      return false
+    take,
+    async during(act) {
+      const taken: OrgId[] = []
+      const noted = (orgId: OrgId) => {
+        taken.push(orgId)
+        return take(orgId)
+      }
+      try {
+        return await act(noted)
+      } catch (error) {
+        for (const orgId of taken) perMinute.giveBack(orgId)
+        throw error
+      }
     },
   }
 }

@@ -5,9 +5,10 @@ import { createSample } from '../limits/sample.ts'
 
 /**
  * How many runs of an org go back at once that its agents were given, and for which no crash is counted: they declined
- * them, were gone when they were to be told, connected without them, or said that they cannot or were stopped. Each
- * costs a claim and two events of the run, and the next poll gets the same run: agents that take nothing had 4,600 a
- * second between them. What is beyond this waits: an offer until it runs out, for which its runner is blamed.
+ * them, were gone when they were to be told, connected without them, said that they cannot or were stopped, or led them
+ * back to where they stood and gave them up again. Each costs a claim and two events of the run, and the next poll gets
+ * the same run: agents that take nothing had 4,600 a second between them. What is beyond this waits: an offer until it
+ * runs out, for which its runner is blamed.
  */
 export interface Returns {
   /** False: it is one too many of this minute. */

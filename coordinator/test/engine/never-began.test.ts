@@ -163,6 +163,23 @@ test('beyond the share a run that was led back waits as it did, and for half a m
     assert.deepEqual(await elsewhere.poll(1, 1), [])
   }))
 
+for (const how of ['evicted', 'lost', 'killed'] as const)
+  test(`beyond the share a run that was led back and has not gone on waits for half a minute: ${how}`, () =>
+    beyondTheShare(async ({ there, elsewhere, id }) => {
+      const ending = { evicted: evicted(), lost: KILLED, killed: end({ how: 'killed', signal: 'SIGKILL' }) }[how]
+      const [first] = await elsewhere.poll()
+      await there.accept(first!)
+      // The wait is new.
+      await there.report(first!, 1, start(), sleeps(1, 0), parked('sleep'), ending)
+      const [second] = await elsewhere.poll()
+      assert.equal(second?.replay, true)
+      await there.accept(second)
+      await there.report(second, 1, parked('sleep'))
+      await there.report(second, 2, ending)
+      assert.equal((await runOf(c, id)).status, 'sleeping')
+      assert.deepEqual(await elsewhere.poll(1, 1), [])
+    }))
+
 test('what a commit that fails takes of the share is given back: it is tried again, and in halves', async () => {
   const [{ id }, { id: other }] = [await aRun(c, { workflow: 'once' }), await aRun(c, { workflow: 'once' })]
   const offers = await agent.poll(2)

@@ -30,8 +30,22 @@ export interface Unforeseen {
   input?: unknown
 }
 
+/** The client left before it was answered: there is nobody to answer, and nothing to log. */
+export class ClientGone extends Error {
+  constructor() {
+    super('the client has gone')
+    this.name = 'ClientGone'
+  }
+}
+
+export function hasGone(error: unknown): boolean {
+  return error instanceof ClientGone || ['ERR_REQUEST_ABORTED', 'ERR_REQUEST_CLOSED'].includes(codeOf(error))
+}
+
 /** The fault to answer for what was thrown and is no Fault. Logs what is ours. */
 export function faultForUnforeseen(error: unknown, asked: Unforeseen): Fault {
+  // An item of a batch: nobody reads what became of it.
+  if (hasGone(error)) return new Fault('UNAVAILABLE')
   if (isConnectionLoss(error) || lacksPartition(error)) return unavailable(error, asked)
   if (codeOf(error) === READ_ONLY) return unavailable(error, asked, TAKES_NO_WRITES)
   if (SLOW.has(codeOf(error))) return slow(error, asked)
@@ -70,6 +84,6 @@ function broken(error: unknown, { op, requestId, log }: Unforeseen): Fault {
   return new Fault('INTERNAL', { requestId })
 }
 
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { Fault } from '@windlass/shared/errors.ts'
 import { countMarks, type Marks, MOST_LEVELS, MOST_MARKS_OF_INPUT, nestsDeeper } from '@windlass/shared/json-nesting.ts'
 import { createSlices, turnInLine } from '../slices.ts'
+import { ClientGone } from '../unforeseen.ts'
 import type { HttpRequest } from './exchange.ts'
 import { refuseLossyNumbers } from './json-numbers.ts'
 import { findTrouble } from './json-text.ts'
@@ -97,14 +98,6 @@ function refusalOf(room: Room | undefined, bytes: number): Fault | undefined {
   } catch (error) {
     if (error instanceof Fault) return error
     throw error
-  }
-}
-
-/** The client left before its body was complete: there is nobody to answer, and nothing to log. */
-export class ClientGone extends Error {
-  constructor() {
-    super('the client has gone')
-    this.name = 'ClientGone'
   }
 }
 

@@ -1,7 +1,6 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import { codeOf, faultForUnforeseen } from '../unforeseen.ts'
-import { ClientGone } from './body.ts'
+import { faultForUnforeseen, hasGone } from '../unforeseen.ts'
 import type { Plan } from './plan.ts'
 
 export interface Failing {
@@ -25,10 +24,6 @@ function declared(fault: Fault, failing: Failing): Fault {
   if (!strict || !plan || plan.faults.has(fault.code)) return fault
   const message = `${plan.row.id} answered ${fault.code}, which its row does not declare`
   return unforeseen(new Error(message, { cause: fault }), failing)
-}
-
-function hasGone(error: unknown): boolean {
-  return error instanceof ClientGone || ['ERR_REQUEST_ABORTED', 'ERR_REQUEST_CLOSED'].includes(codeOf(error))
 }
 
 const unforeseen = (error: unknown, { plan, ...asked }: Failing): Fault =>

@@ -199,10 +199,10 @@ export function mayPass(error: unknown): boolean {
 
 /**
  * True when it says nothing of what was to be written, however often: others hold it, or the server takes nothing, has
- * no room or no disk.
+ * no room or no disk. That it has no memory (53200) may also be of one value that takes too much.
  */
 export function isOfOthers(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^(25006|(53|55|58)...)$/.test(String(error.code))
+  return error instanceof Error && 'code' in error && /^(25006|53[^2]..|(55|58)...)$/.test(String(error.code))
 }
 
 /** SQLSTATE classes that speak of what was to be written: values, constraints, sizes. */

@@ -268,6 +268,7 @@ async function settleGuilty<I, O>(options: Settling<I, O>, one: Waiting<I, O>, e
   try {
     one.resolve(await options.giveUp(one.item, error))
   } catch (failure) {
+    options.onRefused?.(one.item, error)
     one.reject(failure)
   }
 }

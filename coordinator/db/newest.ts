@@ -16,7 +16,7 @@ export interface Newest {
 }
 
 /** Sorts behind all ids. */
-const BEHIND_ALL = '~'
+export const BEHIND_ALL = '~'
 
 /**
  * The rows as one range of that index, and its order as theirs. With `=` they might as well be read by another index, with a look at

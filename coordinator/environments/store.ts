@@ -1,7 +1,7 @@
 import type { EnvironmentId, OrgId } from '@windlass/shared/ids.ts'
 import type { Sql, Tx } from '../db/client.ts'
 import { runById } from '../db/by-key.ts'
-import { newestUnfinished } from '../db/unfinished.ts'
+import { unfinishedOfEnvironment } from '../db/unfinished.ts'
 import type { EntryRow, EnvironmentRow, Level } from './row.ts'
 
 export interface NamePage {
@@ -69,18 +69,15 @@ export async function deleteEnvironment(
   return { variables: names(false).sort(), secrets: names(true).sort() }
 }
 
-/**
- * Unfinished runs of an environment, counted up to `most`. Finished ones, which are nearly all, are not looked at, but
- * for the youngest: see `sweep_mark` in 0003-runs.sql.
- */
+/** Unfinished runs of an environment, counted up to `most`. Of finished ones only the youngest are looked at. */
 export async function countUnfinished(tx: Tx, { orgId, environment }: Level, most: number): Promise<number> {
   const [row] = await tx<[{ count: number }]>`
     select count(*)::int as count
     from (
       select
-      from (${newestUnfinished(tx, orgId)}) candidates
+      from (${unfinishedOfEnvironment(tx, orgId, environment)}) candidates
       cross join lateral (${runById(tx, tx`candidates.id`)}) r
-      where candidates.org_id = ${orgId} and r.environment = ${environment} and r.finished_at is null
+      where r.environment = ${environment} and r.finished_at is null
       limit ${most}
     ) unfinished`
   return row.count

@@ -1,8 +1,8 @@
-import { ClientGone } from '../call/body.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Acting, Actor, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { Call, RawRequest } from '../api/call.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
+import { ClientGone } from '../unforeseen.ts'
 import type { Open, OpenWork } from './open-work.ts'
 import type { Proxies } from './proxies.ts'
 

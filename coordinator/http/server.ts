@@ -69,7 +69,7 @@ export interface ServerOptions {
   /** 0 takes a free one. */
   port: number
   verify: Verifiers
-  /** How long the other end may stall, as the reader of a stream or with a body that we refused; 30 s by default. */
+  /** How long the other end may stall, as a reader or with a body that we refused; 30 s by default. */
   stallMs?: number
   /** How often the credential of a stream's reader is looked at again; 5 s by default. */
   recheckMs?: number
@@ -116,6 +116,7 @@ function admissionOf({
   deps: { config },
   log,
   unread,
+  stallMs = STALL_MS,
   answerDeadlineMs = BYTES_DEADLINE_MS,
 }: ServerOptions): Pick<
   Pipeline,
@@ -145,7 +146,13 @@ function admissionOf({
     proxies,
     gate,
     access,
-    unsent: createUnsent({ ...unreadAnswers(log), ...(unread && { unread }), proxies, deadlineMs: answerDeadlineMs }),
+    unsent: createUnsent({
+      ...unreadAnswers(log),
+      ...(unread && { unread }),
+      proxies,
+      stallMs,
+      deadlineMs: answerDeadlineMs,
+    }),
     waiting,
     values,
     mcpValues,

@@ -22,13 +22,16 @@ interface UnsentOptions {
   /** By network: nobody without a credential has answers of others cut. */
   ofStrangers: UnreadBytes
   proxies: Proxies
+  /** How long a reader may take nothing. */
+  stallMs: number
+  /** How long it may take for all of it. */
   deadlineMs: number
 }
 
 const MIB = 1024 * 1024
 
 export function unreadAnswers(log: Log): Pick<UnsentOptions, 'unread' | 'ofStrangers'> {
-  const options = { log, of: 'answer', sparesLast: true } as const
+  const options = { log, of: 'answer', sparesOne: true } as const
   return {
     unread: createUnreadBytes(options),
     // The largest of what anybody may read, the OpenAPI document, has 0.8 MB.
@@ -36,19 +39,22 @@ export function unreadAnswers(log: Log): Pick<UnsentOptions, 'unread' | 'ofStran
   }
 }
 
-export function createUnsent({ unread, ofStrangers, proxies, deadlineMs }: UnsentOptions): Unsent {
+export function createUnsent({ unread, ofStrangers, proxies, stallMs, deadlineMs }: UnsentOptions): Unsent {
   return {
     hold({ request, orgId }, bytes, cut) {
       const late = setTimeout(cut, deadlineMs)
+      const stalled = setTimeout(cut, stallMs)
       const [readers, id] = orgId === undefined ? [ofStrangers, networkOf(proxies.addressOf(request))] : [unread, orgId]
       let release = readers.hold(id, bytes, cut)
       return {
         took() {
+          stalled.refresh()
           release()
           release = readers.hold(id, bytes, cut)
         },
         release() {
           clearTimeout(late)
+          clearTimeout(stalled)
           release()
         },
       }

@@ -16,11 +16,13 @@ import { cancelForUs } from '../engine/commit/cancel.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { eraseDeleted, eraseRun } from '../engine/commit/delete-run.ts'
 import { type BulkDeps, cleanBulkJobs, workOnOldTurn, workOnTurn } from '../bulk/work.ts'
+import { isConnectionLoss } from '../db/client.ts'
 import { cleanOrgLogs } from '../events/org-log.ts'
 import { cleanWaits } from '../engine/sweep/clean.ts'
 import { cleanVariableSets } from '../environments/sets.ts'
 import { cleanInbound } from '../inbound/clean.ts'
 import { cleanWindows } from '../limits/open.ts'
+import { createSample } from '../limits/sample.ts'
 import { cleanTokens } from '../runners/register.ts'
 import { cleanIdempotencyKeys } from '../idempotency/once.ts'
 import { cleanTokenKeys } from '../runs/token-keys.ts'
@@ -166,10 +168,17 @@ function wake(pool: WorkerPool | undefined): void {
   }
 }
 
-/** graphile-worker tells of every job at level info; what went wrong is what we want to hear. */
+/**
+ * graphile-worker tells of every job at level info; what went wrong is what we want to hear. A restart of the database
+ * ends each of its connections, and it says so of each.
+ */
 function quiet(log: Log): Logger {
+  const lines = createSample()
   return new Logger(() => (level, message, meta) => {
-    if (level === 'error') log.error('jobs.error', { message, ...meta })
+    if (level === 'error' && isConnectionLoss(meta?.['error'] ?? meta?.['fatalError'])) {
+      const facts = lines('unavailable')
+      if (facts) log.warn('jobs.unavailable', { message, ...facts })
+    } else if (level === 'error') log.error('jobs.error', { message, ...meta })
     else if (level === 'warning') log.warn('jobs.warning', { message })
     else log.debug('jobs', { message })
   })

@@ -1,6 +1,6 @@
 import type { OrgId, PoolId, PoolRef } from '@windlass/shared/ids.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
-import { newestUnfinished } from '../db/unfinished.ts'
+import { unfinishedOfPool } from '../db/unfinished.ts'
 import { runById } from '../db/by-key.ts'
 import { isMeant } from './store.ts'
 
@@ -93,9 +93,9 @@ export async function useOf(
         select count(*)::int
         from (
           select
-          from (${newestUnfinished(tx, orgId)}) candidates
+          from (${unfinishedOfPool(tx, orgId, pool.id)}) candidates
           cross join lateral (${runById(tx, tx`candidates.id`)}) r
-          where candidates.org_id = ${orgId} and r.pool_id = ${pool.id} and r.finished_at is null
+          where r.pool_id = ${pool.id} and r.finished_at is null
           limit ${most.runs}
         ) unfinished
       ) as unfinished_runs,

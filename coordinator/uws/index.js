@@ -34,7 +34,7 @@ function patch(res) {
     return this
   }
   patchBodies(proto)
-  patchEnds(proto)
+  patchEnds(proto, underLentCork)
 }
 
 let isJoining = false
@@ -59,19 +59,25 @@ function joinRepeated(req) {
 const lenders = new Set()
 
 /**
+ * While another socket is corked, a cork does nothing of its own: what is written goes to the kernel at once. Answers
+ * false when there is none to lend.
+ */
+function underLentCork(cork, res, act) {
+  return [...lenders].some((lender) => lender.cork(() => cork.call(res, act)))
+}
+
+/**
  * An upgrade reallocates its socket, and the cork around it tells so by a changed address. When the memory stays where
  * it is, the older build goes on to read the WebSocket as an HTTP response, now and then takes it for one that is to be
- * closed, and ends the connection right after its 101. While another socket is corked, a cork does nothing of its own:
- * so the upgrade happens inside one that is lent. Where there is none, it happens without a cork: right too, but µWS
- * says on stderr that it would have been faster with one.
+ * closed, and ends the connection right after its 101. So the upgrade happens inside a cork that is lent. Where there
+ * is none, it happens without a cork: right too, but µWS says on stderr that it would have been faster with one.
  */
 function upgradeUnderLentCork(res) {
   const { cork } = res
   res.cork = (act) => {
-    const isLent = (lender) => lender.cork(() => cork.call(res, act))
     // A refusal is an answer like any other.
     if (!res.becomesSocket) cork.call(res, act)
-    else if (![...lenders].some(isLent)) act()
+    else if (!underLentCork(cork, res, act)) act()
     return res
   }
 }

@@ -21,7 +21,8 @@ import type { AgentBatch, Applied, Output, ReadBatch } from '../rules/batch.ts'
 import { MOST_TO_CLOSE } from './light-piece.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { goOver, isOver, judgedAt, type Overtime, overtimesOf } from './overtime.ts'
-import { begin, goesBackAtOnce, goOn, park, refuseCommand, settle } from '../rules/outcome.ts'
+import { goesBackAtOnce } from '../rules/going-back.ts'
+import { begin, goOn, park, refuseCommand, settle } from '../rules/outcome.ts'
 import type { Moving } from '../rules/run.ts'
 import { takeEvent } from '../rules/take-event.ts'
 import type { Returns } from '../../dispatch/returns.ts'
@@ -49,34 +50,47 @@ export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]
     ids: batches.map((batch) => batch.run),
     ending: batches.filter((batch) => batch.entries.some(mayEnd)).map((batch) => batch.run),
   }
-  const { answers, touched } = await moveRuns(deps, locking, async (tx, runs) => {
-    if (batches.length > 1 && entriesToClose(batches, runs) > MOST_TO_CLOSE) throw new Error(TOO_MUCH_TO_CLOSE)
-    const answers: Applied[] = []
-    const touched = new Set<Moving>()
-    const overtimes = await overtimesOf({ ...deps, tx }, batches, runs)
-    for (const batch of batches) {
-      const run = runs.get(batch.run)
-      if (!isHeldBy(run, batch)) {
-        answers.push(answerToStale(run, batch))
-        continue
-      }
-      if (batch.first > run.seq + 1) {
-        answers.push({ kind: 'resume', seq: run.seq })
-        continue
-      }
-      const isRepeated = batch.first <= run.seq
-      const fresh = batch.entries.slice(run.seq + 1 - batch.first)
-      const overtime = overtimes.get(run.id)
-      for (const entry of fresh) await take({ ...deps, tx, overtime }, run, entry, batch)
-      if (overtime) goOver(run, overtime)
-      if (fresh.length > 0) touched.add(run)
-      run.isHeard ||= fresh.length > 0
-      answers.push({ kind: 'ack', seq: run.seq, isRepeated })
-    }
-    return { moved: touched, answer: { answers, touched } }
-  })
+  const { answers, touched } = await deps.returns.during((mayReturn) =>
+    moveRuns(deps, locking, async (tx, runs) => {
+      if (batches.length > 1 && entriesToClose(batches, runs) > MOST_TO_CLOSE) throw new Error(TOO_MUCH_TO_CLOSE)
+      const answer = await takeAll({ ...deps, tx, mayReturn }, runs, batches)
+      return { moved: answer.touched, answer }
+    }),
+  )
   await noteFailures(deps, [...touched])
   return answers
+}
+
+type TakeDeps = Pick<ApplyDeps, 'versionTerms' | 'config' | 'databaseClock'> & { tx: Tx; mayReturn: Returns['take'] }
+
+async function takeAll(
+  deps: TakeDeps,
+  runs: ReadonlyMap<string, Moving>,
+  batches: readonly ReadBatch[],
+): Promise<{ answers: Applied[]; touched: Set<Moving> }> {
+  const answers: Applied[] = []
+  const touched = new Set<Moving>()
+  const overtimes = await overtimesOf(deps, batches, runs)
+  for (const batch of batches) {
+    const run = runs.get(batch.run)
+    if (!isHeldBy(run, batch)) {
+      answers.push(answerToStale(run, batch))
+      continue
+    }
+    if (batch.first > run.seq + 1) {
+      answers.push({ kind: 'resume', seq: run.seq })
+      continue
+    }
+    const isRepeated = batch.first <= run.seq
+    const fresh = batch.entries.slice(run.seq + 1 - batch.first)
+    const overtime = overtimes.get(run.id)
+    for (const entry of fresh) await take({ ...deps, overtime }, run, entry, batch)
+    if (overtime) goOver(run, overtime)
+    if (fresh.length > 0) touched.add(run)
+    run.isHeard ||= fresh.length > 0
+    answers.push({ kind: 'ack', seq: run.seq, isRepeated })
+  }
+  return { answers, touched }
 }
 
 /** Nobody hears of it: the group commit tries halves of such a batch, down to a single end. */
@@ -193,7 +207,7 @@ export function lastOf(batch: AgentBatch): number {
 }
 
 async function take(
-  deps: Pick<ApplyDeps, 'versionTerms' | 'config' | 'returns'> & { tx: Tx; overtime: Overtime | undefined },
+  deps: TakeDeps & { overtime: Overtime | undefined },
   run: Moving,
   entry: Entry,
   batch: ReadBatch,
@@ -221,7 +235,7 @@ async function take(
       spend(run, entry[3])
       const version = await deps.versionTerms.get(run.versionId, deps.tx)
       const isOffered = entry[2].how === 'lost' && (await isUnaccepted(deps.tx, batch))
-      const isToRest = goesBackAtOnce(run, entry[2], isOffered) && !deps.returns.take(run.orgId)
+      const isToRest = goesBackAtOnce(run, entry[2], isOffered) && !deps.mayReturn(run.orgId)
       const settling = { version, output: batch.outputs.get(entry), config: deps.config, isOffered, isToRest }
       return settle(run, entry[2], judgedAt(run, entry[1], deps.overtime), settling)
     }

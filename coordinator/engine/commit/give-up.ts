@@ -2,6 +2,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
 import type { Db } from '../../db/client.ts'
+import { createPerMinute } from '../../limits/per-minute.ts'
 import { createSample } from '../../limits/sample.ts'
 import { answerToStale, isHeldBy, lastOf } from './apply.ts'
 import type { AgentBatch, Applied, ReadBatch } from '../rules/batch.ts'
@@ -11,6 +12,8 @@ import { noteRefusal } from '../store/placements.ts'
 
 /** An agent may send nothing else. */
 const lines = createSample()
+/** On a full disk the agents of all runs come again every few seconds: each run is named once a minute. */
+const refusals = createPerMinute(1)
 
 /**
  * Says which run it is whose agent has to come again: its log has a gap until then, and nobody else knows why. The log
@@ -20,7 +23,8 @@ export function noteRefused(deps: { db: Db; log: Log }, batch: AgentBatch, error
   const { run: runId, runnerId, epoch, first } = batch
   const facts = lines(runnerId)
   if (!facts) return
-  deps.log.warn('run.entries.refused', { runId, runnerId, first, last: lastOf(batch), error, ...facts })
+  if (refusals.take(runId))
+    deps.log.warn('run.entries.refused', { runId, runnerId, first, last: lastOf(batch), error, ...facts })
   noteRefusal(deps.db, { runId, runnerId, epoch }).catch((failure: unknown) =>
     deps.log.warn('run.refusal.unnoted', { runId, error: failure }),
   )
@@ -33,19 +37,21 @@ export function noteRefused(deps: { db: Db; log: Log }, batch: AgentBatch, error
 export async function giveUpOn(deps: { log: Log } & MoveDeps, batch: ReadBatch, error: unknown): Promise<Applied> {
   const { run: runId, runnerId, epoch, first } = batch
   const last = lastOf(batch)
-  const facts = lines(runnerId)
-  if (facts) deps.log.error('run.entries.unusable', { runId, runnerId, epoch, first, last, error, ...facts })
-  return moveRuns(deps, { ids: [runId] }, async (_, runs) => {
+  const { applied, isGivenUp } = await moveRuns(deps, { ids: [runId] }, async (_, runs) => {
     const run = runs.get(runId)
-    if (!isHeldBy(run, batch)) return { answer: answerToStale(run, batch), moved: [] }
+    if (!isHeldBy(run, batch)) return { answer: { applied: answerToStale(run, batch), isGivenUp: false }, moved: [] }
     const at = deps.databaseClock.now()
     // Counted as taken, so that the same entries from another connection are acknowledged.
     run.seq = Math.max(run.seq, last)
     // Somebody wants it gone, and gone it is.
     if (run.status === 'cancelling') finish(run, 'cancelled', at, { error: unusable(first, last) })
     else fail(run, at, unusable(first, last))
-    return { answer: answerTo(batch), moved: [run] }
+    return { answer: { applied: answerTo(batch), isGivenUp: true }, moved: [run] }
   })
+  // Not before: where the database takes this neither, it is asked for again with each connection of the agent.
+  const facts = isGivenUp && lines(runnerId)
+  if (facts) deps.log.error('run.entries.unusable', { runId, runnerId, epoch, first, last, error, ...facts })
+  return applied
 }
 
 /** After an end the agent has nothing more to do. A process that still works is to be killed. */

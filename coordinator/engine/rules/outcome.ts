@@ -7,20 +7,7 @@ import type { Config } from '../../config.ts'
 import type { VersionTerms } from '../../workflows/terms.ts'
 import type { Output } from './batch.ts'
 import { cutReplay, loseReplay, mayReplayAgain, putReplayOff } from './replays.ts'
-import {
-  block,
-  emit,
-  fail,
-  finish,
-  forget,
-  move,
-  requeue,
-  rest,
-  restFor,
-  resume,
-  suspend,
-  takeBack,
-} from './transitions.ts'
+import { block, emit, fail, finish, forget, move, requeue, restFor, resume, suspend, takeBack } from './transitions.ts'
 import type { Moving } from './run.ts'
 import { exitedError, mismatchText, overtimeError, threwError, timedOutError } from './run-errors.ts'
 
@@ -29,7 +16,7 @@ const REASON_CHARACTERS = 2000
 const SIGNAL_CHARACTERS = 32
 
 /** What an agent says, as far as it is kept. No column takes U+0000. */
-const worded = (text: string, most = REASON_CHARACTERS) => text.replaceAll('\0', '').slice(0, most)
+export const worded = (text: string, most = REASON_CHARACTERS) => text.replaceAll('\0', '').slice(0, most)
 
 interface Settling {
   version: VersionTerms
@@ -45,6 +32,7 @@ interface Settling {
 export function settle(run: Moving, ending: Ending, at: number, settling: Settling): void {
   const { version, output, config, isOffered } = settling
   const restMs = settling.isToRest ? PUT_OFF_MS : 0
+  const delay = restMs > 0 && { delayMs: restMs }
   if (run.status === 'cancelling')
     return finish(run, 'cancelled', at, 'forced' in ending ? { forced: ending.forced } : {})
   if (run.timedOut) return fail(run, at, overtimeError(version))
@@ -61,35 +49,26 @@ export function settle(run: Moving, ending: Ending, at: number, settling: Settli
     case 'killed': {
       const signal = worded(ending.signal, SIGNAL_CHARACTERS)
       const why = ending.reason === undefined ? '' : `: ${worded(ending.reason)}`
-      return lose(run, at, version, { what: 'program', reason: `its process was ended by ${signal}${why}`, signal })
+      const reason = `its process was ended by ${signal}${why}`
+      return lose(run, at, version, { what: 'program', reason, signal, ...delay })
     }
     case 'cancelled':
       // Nobody asked for it here: the agent stopped the program for reasons of its own.
-      return lose(run, at, version, { what: 'program', reason: 'its agent stopped it' })
+      return lose(run, at, version, { what: 'program', reason: 'its agent stopped it', ...delay })
     case 'lost': {
       const reason = worded(ending.reason)
       // Nothing begins before the agent knows that its acceptance counts.
       run.isUnbegun = isOffered === true && takeBack(run, at, reason, restMs)
       if (run.isUnbegun) return
-      return lose(run, at, version, { what: whatIsLost(reason), reason, ...(restMs > 0 && { delayMs: restMs }) })
+      return lose(run, at, version, { what: whatIsLost(reason), reason, ...delay })
     }
     case 'unready':
       return putOff(run, at, version, { ...ending, restMs })
     case 'evicted':
-      return evict(run, at, version, worded(ending.reason))
+      return evict(run, at, version, { reason: worded(ending.reason), restMs })
     case 'blocked':
       return settleBlocked(run, at, version, ending.mismatch)
   }
-}
-
-/**
- * Returns whether a run that ends like this is given out again at once, however often: nothing counts that as a crash.
- * One that is parked goes on when something is there for it.
- */
-export function goesBackAtOnce({ place }: Pick<Moving, 'place'>, ending: Ending, isOffered: boolean): boolean {
-  if (place === 'parked' || (ending.how !== 'lost' && ending.how !== 'unready')) return false
-  const what = whatIsLost(worded(ending.reason))
-  return ending.how === 'unready' ? what !== 'program' : isOffered || what === 'operator'
 }
 
 /** The program only waits. One that was led back to where it stood waits as before. */
@@ -121,14 +100,20 @@ function putOff(run: Moving, at: number, version: VersionTerms, { reason: said, 
   if (blame === 'host') run.hostFailure = reason
   if (whatIsLost(reason) !== 'program' && takeBack(run, at, reason, restMs)) return
   if (run.status === 'pending') return requeue(run, at, { attempt: run.attempt, reason }, PUT_OFF_MS)
-  if (run.place !== 'replaying') return lose(run, at, version, { what: 'program', reason })
+  if (run.place !== 'replaying')
+    return lose(run, at, version, { what: 'program', reason, ...(restMs > 0 && { delayMs: restMs }) })
   run.loss = { what: 'program', reason, attempt: run.attempt, isCounted: false }
   putReplayOff(run, at, reason, PUT_OFF_MS)
 }
 
 /** Given up by its agent while it waited. One that was still on its way there was lost, whatever the agent says. */
-function evict(run: Moving, at: number, version: VersionTerms, reason: string): void {
-  if (run.place === 'parked' && isSuspended(run.status)) return rest(run)
+function evict(
+  run: Moving,
+  at: number,
+  version: VersionTerms,
+  { reason, restMs }: { reason: string; restMs: number },
+): void {
+  if (run.place === 'parked' && isSuspended(run.status)) return restFor(run, restMs)
   lose(run, at, version, { what: 'program', reason: `its agent gave it up: ${reason}` })
 }
 

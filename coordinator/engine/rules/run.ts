@@ -94,6 +94,8 @@ export interface Moving {
   readonly startedAt: Date | null
   /** When it was noted that its time is used up. */
   readonly timedOutAt: Date | null
+  /** Since it was given out last it has come to no new wait. */
+  readonly isLedBack: boolean
   readonly environment: string | null
   readonly parentRunId: RunId | null
   readonly parentEntry: number | null

@@ -93,7 +93,7 @@ export function resume(run: Moving, at: number): void {
 }
 
 /** Its process is gone while it only waited: nothing is lost, and it goes on elsewhere when something is there for it. */
-export function rest(run: Moving): void {
+function rest(run: Moving): void {
   if (!isSuspended(run.status)) throw new Error(`a run that is ${run.status} does not rest`)
   release(run)
 }

@@ -139,7 +139,7 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
              now() + enters_in_ms * interval '1 millisecond'
       from input
       on conflict (id) do nothing
-      returning id, org_id, pool_id, priority, needs, tags, created_at, trigger_kind, trigger_id
+      returning id, org_id, pool_id, environment, priority, needs, tags, created_at, trigger_kind, trigger_id
     ),
     queued as (
       insert into run_queue (run_id, pool_id, priority, needs)
@@ -177,8 +177,8 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
 
 /** Of those created, what a slow clock has made: the mark has passed them already, and nobody would look there. */
 const noteLate = (sql: Sql) => sql`
-  insert into runs_remaining (run_id, org_id, trigger_id)
-  select id, org_id, coalesce(trigger_id, '')
+  insert into runs_remaining (run_id, org_id, trigger_id, environment, pool_id)
+  select id, org_id, coalesce(trigger_id, ''), environment, pool_id
   from created
   where id <= (select run_id from sweep_mark)
   on conflict (run_id) do nothing`

@@ -82,6 +82,7 @@ export type LockedRow = Pick<
   | 'createdAt'
   | 'startedAt'
   | 'timedOutAt'
+  | 'isLedBack'
   | 'environment'
   | 'parentRunId'
   | 'parentEntry'
@@ -111,7 +112,8 @@ const lockable = (sql: Sql) => sql`
   r.seq, r.place, r.entries, r.forgotten_entries,
   r.journal_chars::float8 as journal_chars,
   r.crashes, r.fences, r.thrown,
-  r.replays, r.cut_replays, r.active_ms::float8 as active_ms, r.timed_out_at, r.blocked`
+  r.replays, r.cut_replays, r.active_ms::float8 as active_ms, r.timed_out_at, r.blocked,
+  coalesce(r.suspended_at < r.claimed_at, false) as is_led_back`
 
 const forUpdate = (tx: Tx, skipsLocked: boolean) => tx`for update of r ${skipsLocked ? tx`skip locked` : tx``}`
 

@@ -18,11 +18,23 @@ export async function followMark(db: Db): Promise<void> {
   await db`
     delete from runs_remaining m
     where not exists (select from runs r where r.id = m.run_id and r.finished_at is null)`
-  await db`
-    update runs_remaining m
-    set trigger_id = coalesce(r.trigger_id, '')
-    from runs r
-    where m.trigger_id is null and r.id = m.run_id`
+  await complete(db)
+}
+
+/** What a run uses: those that an older coordinator has noted lack it. */
+async function complete(db: Db): Promise<void> {
+  for (;;) {
+    const { count } = await db`
+      with page as materialized (
+        select run_id from runs_remaining where pool_id is null order by org_id, run_id limit ${PAGE}
+      )
+      update runs_remaining m
+      set trigger_id = coalesce(r.trigger_id, ''), environment = r.environment, pool_id = r.pool_id
+      from page p
+      join runs r on r.id = p.run_id
+      where m.run_id = p.run_id`
+    if (count < PAGE) return
+  }
 }
 
 /** Moves the mark to the last run up to this id. */
@@ -30,15 +42,15 @@ export async function moveMark(db: Db, upTo: string): Promise<void> {
   for (;;) {
     const [row] = await db<{ size: number }[]>`
       with page as materialized (
-        select id, org_id, trigger_id, finished_at
+        select id, org_id, trigger_id, environment, pool_id, finished_at
         from runs
         where id > (select run_id from sweep_mark) and id <= ${upTo}
         order by id
         limit ${PAGE}
       ),
       remaining as (
-        insert into runs_remaining (run_id, org_id, trigger_id)
-        select id, org_id, coalesce(trigger_id, '') from page where finished_at is null
+        insert into runs_remaining (run_id, org_id, trigger_id, environment, pool_id)
+        select id, org_id, coalesce(trigger_id, ''), environment, pool_id from page where finished_at is null
         on conflict (run_id) do nothing
       )
       update sweep_mark

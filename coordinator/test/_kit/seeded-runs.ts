@@ -59,8 +59,8 @@ export async function seedRuns(db: Db, { org, count, workflows, analyze = true }
     on conflict do nothing`
   // As the sweeper would have left it by now.
   await db`
-    insert into runs_remaining (run_id, org_id)
-    select id, org_id
+    insert into runs_remaining (run_id, org_id, trigger_id, environment, pool_id)
+    select id, org_id, coalesce(trigger_id, ''), environment, pool_id
     from runs
     where status = 'queued'
     on conflict do nothing`

@@ -5,6 +5,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import type { Acting, LongCall } from '../../actor.ts'
 import { startBatch } from '../../runs/batch.ts'
+import { ClientGone } from '../../unforeseen.ts'
 import { createWorkflow } from '../../workflows/deploy.ts'
 import { aCoordinator, type TestCoordinator, refusal } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -41,6 +42,18 @@ test('what a batch has not begun when the credential is lost is refused, and wha
   )
   const [{ count }] = await c.db<[{ count: number }]>`select count(*)::int as count from runs where org_id = ${c.orgId}`
   assert.equal(count, 100)
+})
+
+test('that a client has gone amid its batch is no fault of ours', async (t) => {
+  const { slug } = await aWorkflow(c)
+  const { mock } = t.mock.method(c.deps.log, 'error', () => {})
+  const call = { ...callThatStays(1), gone: AbortSignal.abort(new ClientGone()) }
+  const items = [{ input: 1, tags: [], priority: 0, delayMs: 0, idempotencyKey: 'gone' }]
+  await startBatch(c.deps, call, { org: c.org, workflow: slug, items })
+  assert.deepEqual(
+    mock.calls.map(({ arguments: [name] }) => name),
+    [],
+  )
 })
 
 test('a workflow is not made for somebody who lost the credential while it was built', async () => {

@@ -195,31 +195,32 @@ test('what our own code refuses is given up, and what was stopped is not', async
     await assert.rejects(giving(error), error)
 })
 
-test('one that fails time and again, nobody knows why, is given up when others have been committed', async () => {
-  const committing = (isAlone: boolean) => {
-    const { add } = doubling({
-      stubborn: { times: 3, ms: 0 },
-      spare: { afterMs: 1000, keyOf: String },
-      commit: async (items) => {
-        if (items.includes(1)) throw failure('XX000')
-        return items
-      },
-      giveUp: (item) => Promise.resolve(-item),
-    })
-    return async () => (isAlone ? [] : [await add(2)]).concat(await add(1).catch(() => 0))
-  }
-  const among = committing(false)
-  const seen = [await among(), await among(), await among(), await among()]
-  assert.deepEqual(seen, [
-    [2, 0],
-    [2, 0],
-    [2, -1],
-    [2, -1],
-  ])
-  // It may be the server.
-  const alone = committing(true)
-  for (let i = 0; i < 5; i++) assert.deepEqual(await alone(), [0])
-})
+for (const code of ['XX000', '53200'])
+  test(`one that fails time and again with ${code} is given up when others have been committed`, async () => {
+    const committing = (isAlone: boolean) => {
+      const { add } = doubling({
+        stubborn: { times: 3, ms: 0 },
+        spare: { afterMs: 1000, keyOf: String },
+        commit: async (items) => {
+          if (items.includes(1)) throw failure(code)
+          return items
+        },
+        giveUp: (item) => Promise.resolve(-item),
+      })
+      return async () => (isAlone ? [] : [await add(2)]).concat(await add(1).catch(() => 0))
+    }
+    const among = committing(false)
+    const seen = [await among(), await among(), await among(), await among()]
+    assert.deepEqual(seen, [
+      [2, 0],
+      [2, 0],
+      [2, -1],
+      [2, -1],
+    ])
+    // It may be the server.
+    const alone = committing(true)
+    for (let i = 0; i < 5; i++) assert.deepEqual(await alone(), [0])
+  })
 
 test('one that somebody else holds, or that there is no room for, is never given up', async () => {
   for (const code of ['55P03', '53100', '25006', '58030']) {

@@ -110,3 +110,16 @@ test('what stands against deleting an environment or a pool is looked for in the
     store.useOf(db as unknown as Tx, c.orgId, pool, { runs: 10, workflows: 10 }),
   )
 })
+
+test('what stands against deleting an environment or a pool is looked for among what is in it', async () => {
+  const { id: orgId } = await anOrg(c)
+  await c.db`
+    insert into runs_remaining (run_id, org_id, environment, pool_id)
+    select 'run_' || 'x' || lpad(n::text, 25, '0'), ${orgId}, 'busy', 'pool_busy'
+    from generate_series(1, ${OTHERS}::int) n`
+  await readsLittle('runs_remaining', (db) => countUnfinished(db as unknown as Tx, { orgId, environment: 'spare' }, 10))
+  const pool: store.LockedPool = { id: newId('pool'), name: 'spare', settings: {} }
+  await readsLittle('runs_remaining', (db) =>
+    store.useOf(db as unknown as Tx, orgId, pool, { runs: 10, workflows: 10 }),
+  )
+})

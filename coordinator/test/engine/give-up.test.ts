@@ -81,6 +81,29 @@ test('entries that may be stored later are refused by name, and stored when thei
   assert.deepEqual(await link.report(offer, 3, end(returned(1))), { kind: 'ack', seq: 3 })
 })
 
+test('what cannot be given up either is said to be refused, and to be unusable when it is', async (t) => {
+  const errors = errorsOf(t)
+  const { mock } = t.mock.method(c.deps.log, 'warn', () => {})
+  const offer = await aRunning()
+  await c.db.unsafe(`
+    create function keep() returns trigger language plpgsql as $$ begin
+      raise exception 'as the test says' using errcode = '53100';
+    end $$;
+    create trigger keep before update on runs for each row when (new.status = 'failed') execute function keep()`)
+  for (let n = 0; n < 4; n++) {
+    link.send({ t: 'entries', batches: [{ run: offer.run, epoch: offer.epoch, first: 2, entries: [POISON] }] })
+    await link.closed()
+    link = await agent.connect([placementOf(offer)])
+  }
+  const refused = mock.calls.filter(({ arguments: [name] }) => name === 'run.entries.refused')
+  assert.deepEqual(errors(), [])
+  // A second one when a minute ends amid it.
+  assert.ok(refused.length === 1 || refused.length === 2, `${refused.length} lines`)
+  await c.db.unsafe('drop trigger keep on runs')
+  assert.deepEqual(await link.report(offer, 2, POISON, end(returned(1))), { kind: 'ack', seq: 3 })
+  assert.deepEqual(errors(), [['run.entries.unusable', offer.run]])
+})
+
 const namesOf = (calls: readonly { arguments: unknown[] }[]) => calls.map(({ arguments: [name] }) => name)
 
 test('a program that still works is to be killed, and what comes behind is stale', async (t) => {

@@ -6,7 +6,10 @@ import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
-import { anAgent, end, type Link, placementOf, start, type TestAgent } from '../_kit/agent.ts'
+import { createReturns } from '../../dispatch/returns.ts'
+import { applyBatches } from '../../engine/commit/apply.ts'
+import type { ReadBatch } from '../../engine/rules/batch.ts'
+import { anAgent, end, type Link, placementOf, returned, start, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { evicted, parked, sleeps } from '../_kit/journal.ts'
 import { journalCrew } from '../_kit/journal-crew.ts'
@@ -159,6 +162,41 @@ test('beyond the share a run that was led back waits as it did, and for half a m
     assert.deepEqual({ ...row }, { status: 'sleeping', attempt: 1, cutReplays: 0 })
     assert.deepEqual(await elsewhere.poll(1, 1), [])
   }))
+
+for (const how of ['evicted', 'lost', 'killed'] as const)
+  test(`beyond the share a run that was led back and has not gone on waits for half a minute: ${how}`, () =>
+    beyondTheShare(async ({ there, elsewhere, id }) => {
+      const ending = { evicted: evicted(), lost: KILLED, killed: end({ how: 'killed', signal: 'SIGKILL' }) }[how]
+      const [first] = await elsewhere.poll()
+      await there.accept(first!)
+      // The wait is new.
+      await there.report(first!, 1, start(), sleeps(1, 0), parked('sleep'), ending)
+      const [second] = await elsewhere.poll()
+      assert.equal(second?.replay, true)
+      await there.accept(second)
+      await there.report(second, 1, parked('sleep'))
+      await there.report(second, 2, ending)
+      assert.equal((await runOf(c, id)).status, 'sleeping')
+      assert.deepEqual(await elsewhere.poll(1, 1), [])
+    }))
+
+test('what a commit that fails takes of the share is given back: it is tried again, and in halves', async () => {
+  const [{ id }, { id: other }] = [await aRun(c, { workflow: 'once' }), await aRun(c, { workflow: 'once' })]
+  const offers = await agent.poll(2)
+  await link.accept(...offers)
+  const ofAgent = { first: 1, runnerId: agent.id, orgId: c.orgId, commands: new Map(), outputs: new Map() }
+  const batchOf = (run: RunId, entry: Entry): ReadBatch => {
+    const { epoch } = offers.find((offer) => offer.run === run)!
+    return { ...ofAgent, run, epoch, entries: [entry] }
+  }
+  const stopped = batchOf(id, end({ how: 'lost', reason: LOST_REASONS.shutdown }))
+  const deps = { ...c.deps, returns: createReturns(c.deps.log, 1) }
+  // What was returned was not judged, which nobody may commit.
+  const failing = [stopped, batchOf(other, end(returned(1)))]
+  for (let n = 0; n < 3; n++) await assert.rejects(applyBatches(deps, failing), /was not judged/)
+  await applyBatches(deps, [stopped])
+  assert.equal((await agent.poll())[0]?.run, id)
+})
 
 test('an agent that is killed twice before it accepts rests for a while', async () => {
   for (let n = 0; n < 2; n++) {

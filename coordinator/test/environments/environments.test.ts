@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { followMark, moveMark } from '../../engine/sweep/mark.ts'
 import { anAgent, end, placementOf, returned, type TestAgent } from '../_kit/agent.ts'
 import { entriesOf } from '../_kit/audit.ts'
 import { aCoordinatorOfItsOwn, anOrg, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -100,13 +101,23 @@ test('an environment is kept while unfinished runs use it, old ones too', async 
   await anEnvironment(c, 'busy')
   const old = await aRun(c, { workflow: 'any', environment: 'busy' })
   await aRun(c, { workflow: 'any', environment: 'busy' })
+  const isRefused = () =>
+    assert.rejects(drop('busy'), (error: Error & { detail?: object }) => {
+      assert.deepEqual(error.detail, { environment: 'busy', unfinishedRuns: 2 })
+      return refusal('ENVIRONMENT_IN_USE')(error)
+    })
   // Behind the mark unfinished runs stand in a table of their own.
-  await c.db`insert into runs_remaining (run_id, org_id) values (${old.id}, ${c.orgId})`
-  await c.db`update sweep_mark set run_id = ${old.id}`
-  await assert.rejects(drop('busy'), (error: Error & { detail?: object }) => {
-    assert.deepEqual(error.detail, { environment: 'busy', unfinishedRuns: 2 })
-    return refusal('ENVIRONMENT_IN_USE')(error)
-  })
+  await moveMark(c.db, old.id)
+  await isRefused()
+  // As a coordinator of before wrote it.
+  const ofBefore = { triggerId: null, environment: null, poolId: null }
+  await c.db`update runs_remaining set ${c.db(ofBefore)} where run_id = ${old.id}`
+  await isRefused()
+  await followMark(c.db)
+  await isRefused()
+  const [row] = await c.db<object[]>`
+    select trigger_id, environment, pool_id is not null as has_pool from runs_remaining where run_id = ${old.id}`
+  assert.deepEqual({ ...row }, { triggerId: '', environment: 'busy', hasPool: true })
   const link = await agent.connect()
   const offers = await agent.poll(2)
   await link.accept(...offers)

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
-import { ClientGone, readJson } from '../../call/body.ts'
+import { readJson } from '../../call/body.ts'
 import type { HttpRequest, HttpResponse } from '../../call/exchange.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import { inTime, roomFor, smallBodies } from '../../http/held-body.ts'
 import { createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import { createSeats } from '../../limits/seats.ts'
 import { DEFAULT_SIZES } from '../../sizes.ts'
+import { ClientGone } from '../../unforeseen.ts'
 
 const BODY = Buffer.from(JSON.stringify({ input: 'x'.repeat(200_000) }))
 const FREE_BYTES = 64 * 1024

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
-import { ClientGone } from '../../call/body.ts'
+import { ClientGone } from '../../unforeseen.ts'
 import type { HttpRequest, HttpResponse } from '../../call/exchange.ts'
 import { RawBody } from '../../http/raw-body.ts'
 import { createBytesInFlight } from '../../limits/bytes-in-flight.ts'

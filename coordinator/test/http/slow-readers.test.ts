@@ -29,6 +29,7 @@ before(async () => {
   const handlers = {
     'service.download': () => new FileAnswer(file, 'application/gzip', '"of-the-file"'),
     'deliveries.payload': () => new PiecesAnswer(pieces(), 'text/plain'),
+    'runs.input': () => ({ input: PIECE.toString().repeat(PIECES) + OVER }),
     'runs.stream': () => new SseAnswer(stream),
   }
   server = await startStub({ handlers, strict: false })
@@ -70,9 +71,10 @@ const ANSWERS = [
   ['a file', '/downloads/large'],
   ['an answer in pieces', `/v1/deliveries/${newId('dlv')}/payload`],
   ['a stream of events', `/v1/runs/${RUN}/events/stream`],
+  ['an answer as a whole', `/v1/runs/${RUN}/input`],
 ] as const
 
-test('whoever takes nothing for 16 s gets the rest of a file, of an answer in pieces, of a stream', async () => {
+test('whoever takes nothing for 16 s gets the rest of a file, a stream, pieces, an answer as a whole', async () => {
   const all = await Promise.all(ANSWERS.map(async ([what, path]) => ({ what, ...(await gets(path)) })))
   for (const { what, bytes, end } of all)
     assert.ok(bytes > BYTES && end.includes(OVER), `${what}: ${bytes} bytes, the last: ${end}`)

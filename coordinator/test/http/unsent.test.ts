@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { OrgId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import { within } from '@windlass/shared/time.ts'
-import { createUnreadBytes } from '../../limits/unread-bytes.ts'
+import { createUnreadBytes, type UnreadBytes } from '../../limits/unread-bytes.ts'
 import { aCaller, RUN, type StubOptions, type StubServer, startStub } from './stub-server.ts'
 
 const MIB = 1024 * 1024
@@ -126,7 +126,7 @@ test('a connection that is to end with its answer ends, also where that is not t
 
 test('what readers of an org leave unread is bounded, and readers of others are not cut for it', async () => {
   const log = createLog({}, 'error')
-  const unread = createUnreadBytes({ log, of: 'answer', org: 2.5 * LARGE, all: 100 * LARGE, sparesLast: true })
+  const unread = createUnreadBytes({ log, of: 'answer', org: 2.5 * LARGE, all: 100 * LARGE, sparesOne: true })
   const caller = async (token: string) => {
     const found = await aCaller(token)
     return { ...found, orgId: found.org as OrgId }
@@ -146,7 +146,7 @@ test('what readers of an org leave unread is bounded, and readers of others are 
 
 test('of the readers of an org who take nothing are cut, and not who takes all the time', async () => {
   const log = createLog({}, 'error')
-  const unread = createUnreadBytes({ log, of: 'answer', org: 2.5 * LARGE, all: 100 * LARGE, sparesLast: true })
+  const unread = createUnreadBytes({ log, of: 'answer', org: 2.5 * LARGE, all: 100 * LARGE, sparesOne: true })
   await started({ input: 'x'.repeat(LARGE) }, { unread })
   const asking = async () => {
     const socket = await connection()
@@ -171,9 +171,46 @@ test('of the readers of an org who take nothing are cut, and not who takes all t
   assert.ok(bytes >= LARGE, `${bytes} of ${LARGE}`)
 })
 
+test('what a slow reader takes is seen before the kernel tells of room', async () => {
+  let seen = () => {}
+  const took = new Promise<void>((resolve) => (seen = resolve))
+  let holds = 0
+  const unread: UnreadBytes = {
+    hold() {
+      holds += 1
+      if (holds > 1) seen()
+      return () => {}
+    },
+  }
+  await started({ input: 'x'.repeat(LARGE) }, { unread })
+  const socket = await connection()
+  ask(socket, `GET ${INPUT}`, [owner()])
+  let bytes = 0
+  // Less than a third of what the kernel holds, and enough for the reader's side to tell of it.
+  while (bytes < MIB / 2) {
+    bytes += (socket.read() as Buffer | null)?.length ?? 0
+    await wait(1)
+  }
+  await within(MOST_MS, Promise.race([took, once(socket, 'close')]), 'nothing is seen')
+  assert.ok(holds > 1, 'it was cut')
+})
+
+test('of an answer whoever takes nothing is cut', async () => {
+  await started({ input: 'x'.repeat(LARGE) }, { stallMs: 300 })
+  const socket = await connection()
+  ask(socket, `GET ${INPUT}`, [owner()])
+  const late = AbortSignal.timeout(MOST_MS)
+  // A socket of which nothing is read hears of its end when it writes.
+  while (!socket.closed && !late.aborted) {
+    socket.write('G')
+    await wait(100)
+  }
+  assert.ok(socket.closed, 'it is still open')
+})
+
 test('one that is larger than an org may have is sent all the same', async () => {
   const log = createLog({}, 'error')
-  const unread = createUnreadBytes({ log, of: 'answer', org: MIB, all: 100 * LARGE, sparesLast: true })
+  const unread = createUnreadBytes({ log, of: 'answer', org: MIB, all: 100 * LARGE, sparesOne: true })
   await started({ input: 'ü'.repeat(LARGE) }, { unread })
   const socket = await connection()
   ask(socket, `GET ${INPUT}`, [owner(), 'Connection: close'])

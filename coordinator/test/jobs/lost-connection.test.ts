@@ -1,6 +1,7 @@
 // A connection that is lost between a job and the note that it was done: the process goes on, and so does the job.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { createLog } from '@windlass/shared/log.ts'
 import { enqueue } from '../../jobs/queue.ts'
 import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { untilPolled } from '../_kit/until.ts'
@@ -8,8 +9,11 @@ import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
 
+const logged: Record<string, unknown>[] = []
+
 before(async () => {
-  c = await aCoordinatorOfItsOwn()
+  const write = (line: string) => logged.push(JSON.parse(line) as Record<string, unknown>)
+  c = await aCoordinatorOfItsOwn({}, { log: createLog({}, 'warn', { write }) })
 })
 after(() => c.stop())
 
@@ -72,4 +76,17 @@ test('so it is when another job was under way, which ends later', async () => {
     await untilPolled('the connection to be cut', async () => (await cuts()) >= 1)
   })
   await untilPolled('the job to be done', async () => (await left()) === 0)
+})
+
+test('a connection that is lost is nothing that a person has to look at', async () => {
+  const isLogged = () => logged.some(({ name }) => name === 'jobs.unavailable')
+  await c.db`
+    select pg_terminate_backend(pid)
+    from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and query ilike '%listen "jobs:insert"%'`
+  await untilPolled('the loss', () => Promise.resolve(isLogged()))
+  assert.deepEqual(
+    logged.filter(({ name }) => name === 'jobs.error').map(({ message }) => message),
+    [],
+  )
 })

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
 import { createUnreadBytes } from '../../limits/unread-bytes.ts'
 
-function limited(limits: { org: number; all: number }) {
+function limited(limits: { org: number; all: number; sparesOne?: boolean }) {
   const logged: Record<string, unknown>[] = []
   const write = (line: string) => void logged.push(JSON.parse(line) as Record<string, unknown>)
   const unread = createUnreadBytes({ ...limits, log: createLog({}, 'debug', { write }) })
@@ -50,6 +50,29 @@ test('a reader that is cut gives back what it held, once', () => {
   assert.deepEqual(cut, ['first'])
   hold('a', 'fourth', 1)
   assert.deepEqual(cut, ['first', 'second'])
+})
+
+test('one that alone is over the limit of its org stands beside the others, and goes first over that of all', () => {
+  const { hold, cut } = limited({ org: 100, all: 500, sparesOne: true })
+  hold('a', 'first', 60)
+  hold('a', 'oversized', 300)
+  hold('a', 'second', 40)
+  assert.deepEqual(cut, [])
+  hold('a', 'third', 1)
+  assert.deepEqual(cut, ['first'])
+  hold('a', 'oversized too', 200)
+  assert.deepEqual(cut, ['first', 'oversized'])
+  hold('b', 'other', 90)
+  assert.deepEqual(cut, ['first', 'oversized'])
+  hold('b', 'oversized of b', 250)
+  assert.deepEqual(cut, ['first', 'oversized', 'oversized of b'])
+})
+
+test('where none is spared, a reader of what alone is over the limit has no others cut', () => {
+  const { hold, cut } = limited({ org: 100, all: 500 })
+  hold('a', 'first', 60)
+  hold('a', 'oversized', 300)
+  assert.deepEqual(cut, ['oversized'])
 })
 
 test('a journal that is cut is told as one', () => {

@@ -174,7 +174,7 @@ test('unfinished runs of others, and those after the one that is asked for, are 
   assert.deepEqual(await asked({ most: 2, before: ids[4] }), [ids[2], ids[3]])
   assert.deepEqual(await asked({ most: 2, before: ids[2] }), [ids[0]])
   // As a coordinator of before wrote it.
-  await c.db`update runs_remaining set trigger_id = null where run_id = ${ids[0]!}`
+  await c.db`update runs_remaining set trigger_id = null, pool_id = null where run_id = ${ids[0]!}`
   await followMark(c.deps.db)
   assert.deepEqual(await asked({ most: 2, before: ids[2] }), [ids[0]])
   for (const { id } of [one, other]) await c.call(ops.schedules.delete, { schedule: id })

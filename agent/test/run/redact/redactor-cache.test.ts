@@ -24,12 +24,12 @@ test('the longest unused goes when there are too many, or when they are too larg
   const second = await cache.of(secrets({ A: ['secret-1'] }))
   await cache.of(secrets({ A: ['one more'] }))
   assert.equal(await cache.of(secrets({ A: ['secret-1'] })), second)
-  for (let n = 0; n < 5; n++) await cache.of(secrets({ A: [`${n}${'x'.repeat(64 * 1024)}`] }))
+  for (let n = 0; n < 12; n++) await cache.of(secrets({ A: [`${n}${'x'.repeat(64 * 1024)}`] }))
   assert.notEqual(await cache.of(secrets({ A: ['secret-1'] })), second)
 })
 
 test('secrets whose characters are written in many ways count with the memory that it takes to find them', async () => {
-  const cache = keepRedactors(16 * 1024 * 1024)
+  const cache = keepRedactors(8 * 1024 * 1024)
   const large = (n: number) => secrets({ A: [`${n}${'é"<'.repeat(2_000)}`] })
   const first = await cache.of(large(0))
   assert.ok(first.bytes > 10 * 8_000, `${first.bytes} bytes`)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isTooShort } from './redact/forms.ts'
 import type { SecretValues } from './redact/redactor.ts'
 
-/** In all. Finding them in everything that a run tells takes up to two thousand times the memory. */
+/** In all. Finding them in everything that a run tells takes up to 600 times the memory. */
 export const MOST_BYTES = 128 * 1024
 
 /** What is hidden for a run: what it is given now, and what its processes before this one were given. */

@@ -3,7 +3,8 @@ import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Rest } from '../link/rest.ts'
 import type { AgentRun } from './agent-run.ts'
 import { bytesOf, keepGivenSecrets, MOST_BYTES, type Hidden } from './given-secrets.ts'
-import { keepRedactors } from './redact/redactor-cache.ts'
+import { keepRedactors, MOST_MIB } from './redact/redactor-cache.ts'
+import { TooMuchToFind } from './redact/pattern-tree.ts'
 import type { Redactor } from './redact/redactor.ts'
 import { keepUnconfirmed } from './unconfirmed-secrets.ts'
 
@@ -47,6 +48,13 @@ export class SecretsNotNow extends Error {
   override readonly name = 'SecretsNotNow'
 }
 
+const NO_ROOM =
+  'The secrets of the run are large: its agent has no memory to find them until other runs with large secrets end.'
+const ELSEWHERE = 'Keep what is large elsewhere, and the key to it here.'
+const TOO_MUCH =
+  `To find the secrets of the run in what it tells would take more than ${MOST_MIB} MiB of memory, ` +
+  `as many of their characters have to be escaped. ${ELSEWHERE}`
+
 /** A slot is held meanwhile. What lasts longer is for the coordinator to wait for. */
 const DEADLINE_MS = 10_000
 /** A program has begun, and is lost otherwise: its own time or a cancel comes before that. */
@@ -65,16 +73,25 @@ const OLD_TOKEN = 'UNAUTHENTICATED'
 export function createSecrets(
   rest: Pick<Rest, 'secrets'>,
   deadlineMs = DEADLINE_MS,
-  given = keepGivenSecrets(),
+  { given = keepGivenSecrets(), redactors = keepRedactors() } = {},
 ): Secrets {
-  const redactors = keepRedactors()
   const unconfirmed = keepUnconfirmed()
   let askForToken: (agentRun: AgentRun) => void = () => {}
   const readNow = (agentRun: AgentRun, within: Omit<Within, 'askForToken'>) =>
     readWithRetries(rest, agentRun, { ...within, askForToken: () => askForToken(agentRun) })
 
-  async function hiding(values: RunSecrets['values'], hidden: Hidden): Promise<RunSecrets> {
-    return { values, redactor: await redactors.of(hidden.values), forgotten: hidden.forgotten }
+  async function hold(run: string, values: Hidden['values']): Promise<Redactor> {
+    const redactor = await redactors.hold(run, values)
+    if (!redactor) throw new SecretsNotNow(NO_ROOM)
+    return redactor
+  }
+
+  async function hiding(values: RunSecrets['values'], hidden: Hidden, making: Promise<Redactor>): Promise<RunSecrets> {
+    try {
+      return { values, redactor: await making, forgotten: hidden.forgotten }
+    } catch (error) {
+      throw error instanceof TooMuchToFind ? new SecretsTooLarge(TOO_MUCH) : error
+    }
   }
 
   return {
@@ -84,7 +101,8 @@ export function createSecrets(
       const values = secrets ? await readNow(agentRun, { unwanted: agentRun.unwanted, deadlineMs }) : {}
       assertSize(values)
       agentRun.secretBytes = bytesOf(Object.values(values))
-      return hiding(values, given.add(run, values))
+      const hidden = given.add(run, values)
+      return hiding(values, hidden, hold(run, hidden.values))
     },
     async readAgain(agentRun, reported, signal) {
       const { run, secrets, variables } = agentRun.offer
@@ -97,17 +115,20 @@ export function createSecrets(
       if (!unconfirmed.add(run, unconfirmedOf(values, found)))
         throw new SecretsDoubtful('there is no room for what programs say they were given, and would not be given now')
       // What the program has comes before what the next process will have: there may not be room for both.
-      return hiding(values, given.add(run, values))
+      const hidden = given.add(run, values)
+      return hiding(values, hidden, redactors.holdAnyway(run, hidden.values))
     },
     onOldToken(ask) {
       askForToken = ask
     },
     rests(run) {
       unconfirmed.drop(run)
+      redactors.release(run)
       given.rests(run)
     },
     forget(run) {
       unconfirmed.drop(run)
+      redactors.release(run)
       given.forget(run)
     },
   }
@@ -117,7 +138,7 @@ function assertSize(values: Readonly<Record<string, string>>): void {
   const bytes = bytesOf(Object.values(values))
   if (bytes <= MOST_BYTES) return
   throw new SecretsTooLarge(
-    `The secrets of the run have ${bytes} bytes in all, and ${MOST_BYTES} are allowed. Keep what is large elsewhere, and the key to it here.`,
+    `The secrets of the run have ${bytes} bytes in all, and ${MOST_BYTES} are allowed. ${ELSEWHERE}`,
   )
 }
 

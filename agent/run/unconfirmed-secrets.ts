@@ -2,7 +2,7 @@ import { bytesOf, MOST_BYTES } from './given-secrets.ts'
 
 /**
  * What programs that were taken back say they were given, and the coordinator does not: it was changed since, or it is
- * a lie. Finding it takes up to 2,000 times the memory, so that all programs together may say as much as one may have.
+ * a lie. Finding it takes up to 600 times the memory, so that all programs together may say as much as one may have.
  */
 export interface UnconfirmedSecrets {
   /** False when there is no room for them. The same values of several runs count once. */

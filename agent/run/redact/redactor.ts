@@ -23,12 +23,12 @@ export type SecretValues = ReadonlyMap<string, ReadonlySet<string>>
 /** Shorter beginnings of a secret stand before a cut by chance, and say little. */
 const LEAST_CUT_BYTES = LEAST_BYTES
 
-/** Of large secrets that takes seconds. */
-export function* buildRedactor(secrets: SecretValues): Interruptible<Redactor> {
+/** Of large secrets that takes seconds. Throws `TooMuchToFind` when their redactor would take more memory than that. */
+export function* buildRedactor(secrets: SecretValues, mostBytes = Infinity): Interruptible<Redactor> {
   const names = [...secrets]
   const tooShort = names.filter(([, values]) => [...values].some(isTooShort)).map(([name]) => name)
   const values = new Set(names.flatMap(([, all]) => [...all]).filter((value) => !isTooShort(value)))
-  const automaton = yield* buildAutomaton(formsOfAll(values))
+  const automaton = yield* buildAutomaton(formsOfAll(values), mostBytes)
   const { occursIn, depth, found, step } = automaton
   const stream = () => createRedactionStream(automaton)
 
@@ -53,13 +53,18 @@ export function* buildRedactor(secrets: SecretValues): Interruptible<Redactor> {
       while (hidden.length > 0 && hidden.at(-1)!.to >= from) from = Math.min(from, hidden.pop()!.from)
       hidden.push({ from, to })
     }
-    let state = 0
-    for (const [at, byte] of bytes.entries()) {
-      if (depth[state]! >= LEAST_CUT_BYTES && isCutOff(bytes, at, isCut)) mark(at - depth[state]!, at)
-      state = step(state, byte)
-      if (found[state] !== 0) mark(at + 1 - found[state]!, at + 1)
+    const markCut = (begun: number, to: number) => {
+      const length = depth(begun)
+      if (length >= LEAST_CUT_BYTES) mark(to - length, to)
     }
-    if (isCut && depth[state]! >= LEAST_CUT_BYTES) mark(bytes.length - depth[state]!, bytes.length)
+    let state = 0
+    for (let at = 0; at < bytes.length; at++) {
+      if (isCutOff(bytes, at, isCut)) markCut(state, at)
+      state = step(state, bytes, at)
+      const longest = found(state)
+      if (longest !== 0) mark(at + 1 - longest, at + 1)
+    }
+    if (isCut) markCut(state, bytes.length)
     let at = 0
     const between = hidden.map(({ from, to }) => {
       const before = bytes.toString('utf8', at, from)

@@ -46,9 +46,10 @@ export function createRedactionStream({ depth, found, begins, step }: Automaton)
     let now = state
     for (let at = start; at < length;) {
       if (now === 0) while (at + 1 < length && begins[text[at]! * 256 + text[at + 1]!] === 0) at += 1
-      now = step(now, text[at]!)
+      now = step(now, text, at)
       at += 1
-      if (found[now] !== 0) mark(at - found[now]!, at)
+      const longest = found(now)
+      if (longest !== 0) mark(at - longest, at)
     }
     state = now
   }
@@ -74,7 +75,7 @@ export function createRedactionStream({ depth, found, begins, step }: Automaton)
       const before = held.length
       const text = held.join(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))
       look(text, before)
-      const certain = text.length - depth[state]!
+      const certain = text.length - depth(state)
       // What lies in the store is written over by what comes next.
       const given = before === 0 ? take(text, certain) : Buffer.from(take(text, certain))
       if (before === 0 || certain > 0) held.keep(text.subarray(certain))

@@ -8,7 +8,7 @@ export function aRedactor(secrets: Record<string, string>): Redactor {
 
 export const redactorOf = (secrets: SecretValues): Redactor => inOneGo(buildRedactor(secrets))
 
-function inOneGo<T>(work: Interruptible<T>): T {
+export function inOneGo<T>(work: Interruptible<T>): T {
   for (;;) {
     const { done, value } = work.next()
     if (done) return value

@@ -2,11 +2,13 @@ import type { Log } from '@windlass/shared/log.ts'
 import { type Db, openPgPool } from '../db/client.ts'
 import { createLimits, type Limits } from './limits.ts'
 import { createUnreadBytes, type UnreadBytes } from './unread-bytes.ts'
-import { createDraws, PATIENCE_MS, removeOldWindows } from './store.ts'
+import { createDraws, removeOldWindows } from './store.ts'
 
 const WINDOW_MS = 60_000
 /** Draws are short; a second lets one bucket draw while another waits for its row. */
 const CONNECTIONS = 2
+/** A caller waits no longer than this for the store. */
+const PATIENCE_MS = 500
 
 export interface OpenLimitsOptions {
   url: string
@@ -17,10 +19,12 @@ export interface OpenLimitsOptions {
   log: Log
   /** Of a test; else a minute. */
   windowMs?: number
+  /** The same; else half a second. */
+  patienceMs?: number
 }
 
 /** The limits of this coordinator, with connections of their own: neither jobs nor callers keep a draw waiting. */
-export function openLimits({ url, identity, org, deliveries = 0, log, windowMs = WINDOW_MS }: OpenLimitsOptions): {
+export function openLimits(options: OpenLimitsOptions): {
   limits: Limits
   deliveryLimits: Limits
   unread: UnreadBytes
@@ -28,8 +32,9 @@ export function openLimits({ url, identity, org, deliveries = 0, log, windowMs =
   unreadJournals: UnreadBytes
   close: () => Promise<void>
 } {
-  const pool = openPgPool(url, { name: 'limits', max: CONNECTIONS, log, queryTimeoutMs: PATIENCE_MS })
-  const draws = createDraws({ pool, windowMs, log })
+  const { url, identity, org, deliveries = 0, log, windowMs = WINDOW_MS, patienceMs = PATIENCE_MS } = options
+  const pool = openPgPool(url, { name: 'limits', max: CONNECTIONS, log, queryTimeoutMs: patienceMs })
+  const draws = createDraws({ pool, windowMs, patienceMs, log })
   const limits = createLimits({ identity, org, windowMs, draws })
   const deliveryLimits = createLimits({ identity: deliveries, org: 0, windowMs, draws })
   return {

@@ -23,11 +23,11 @@ export type Draws = (ask: Ask) => Promise<Draw | undefined>
 export interface DrawsOptions {
   pool: Pool
   windowMs: number
+  /** How long a caller waits for the store. */
+  patienceMs: number
   log: Log
 }
 
-/** A caller waits no longer than this for the store. */
-export const PATIENCE_MS = 500
 /** So long after a failure it is left alone; then one asks, and the others do not wait to hear what comes of it. */
 const REST_MS = 1000
 const WARN_MS = 1000
@@ -49,7 +49,7 @@ const DRAW = `
   returning points, (expire - extract(epoch from clock_timestamp()) * 1000)::float8 as ends_in_ms`
 
 /** The windows in the table `rate_limits`. */
-export function createDraws({ pool, windowMs, log }: DrawsOptions): Draws {
+export function createDraws({ pool, windowMs, patienceMs, log }: DrawsOptions): Draws {
   let isDoubtful = false
   let restsUntil = Number.NEGATIVE_INFINITY
   let warnedAt = Number.NEGATIVE_INFINITY
@@ -68,7 +68,7 @@ export function createDraws({ pool, windowMs, log }: DrawsOptions): Draws {
     if (isDoubtful) restsUntil = performance.now() + REST_MS
     try {
       const drawing = pool.query<{ points: number; ends_in_ms: number }>(DRAW, [key, wanted, windowMs])
-      const { rows } = await within(PATIENCE_MS, drawing, 'The store of the limits is silent')
+      const { rows } = await within(patienceMs, drawing, 'The store of the limits is silent')
       const { points, ends_in_ms: endsInMs } = rows[0]!
       isDoubtful = false
       restsUntil = Number.NEGATIVE_INFINITY

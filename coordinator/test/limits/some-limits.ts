@@ -8,6 +8,7 @@ export interface Asked {
   identity?: number
   org?: number
   windowMs?: number
+  patienceMs?: number
 }
 
 export interface SomeLimits extends Limits {
@@ -17,10 +18,10 @@ export interface SomeLimits extends Limits {
 }
 
 /** The limits of one more coordinator over this database. Nothing is limited that is not asked for. */
-export function someLimits(url: string, { identity = 0, org = 0, windowMs }: Asked): SomeLimits {
+export function someLimits(url: string, { identity = 0, org = 0, ...more }: Asked): SomeLimits {
   const logged: Record<string, unknown>[] = []
   const log = createLog({}, 'debug', { write: (line) => logged.push(JSON.parse(line) as Record<string, unknown>) })
-  const { limits, close } = openLimits({ url, identity, org, log, ...(windowMs !== undefined && { windowMs }) })
+  const { limits, close } = openLimits({ url, identity, org, log, ...more })
   return { logged, close, take: (caller) => limits.take(caller) }
 }
 

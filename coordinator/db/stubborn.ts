@@ -10,8 +10,9 @@ export interface Stubborn {
 
 interface Suspect {
   since: number
+  /** Failures before which others had been committed since the one before. */
   times: number
-  /** Others had been committed by then. */
+  /** How much had been committed by the last failure. */
   committed: number
 }
 
@@ -27,10 +28,13 @@ export function createStubborn({ times, ms }: { times: number; ms: number } = LI
     failed(key) {
       if (key === undefined) return false
       suspects ??= new LRUCache({ max: MOST })
-      const suspect = suspects.get(key) ?? { since: performance.now(), times: 0, committed }
+      const suspect = suspects.get(key) ?? { since: performance.now(), times: 1, committed }
       suspects.set(key, suspect)
+      // A server that takes nothing of anybody says nothing of this one.
+      if (committed === suspect.committed) return false
       suspect.times++
-      return suspect.times >= times && performance.now() - suspect.since >= ms && committed > suspect.committed
+      suspect.committed = committed
+      return suspect.times >= times && performance.now() - suspect.since >= ms
     },
     committed(keys) {
       committed++

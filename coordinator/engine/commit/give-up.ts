@@ -10,8 +10,8 @@ import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { fail, finish } from '../rules/transitions.ts'
 import { noteRefusal } from '../store/placements.ts'
 
-/** An agent may send nothing else. */
-const lines = createSample()
+/** An agent may send nothing else. What is refused, said or not, must not hide what is given up. */
+const lines = { refused: createSample(), unusable: createSample() }
 /** On a full disk the agents of all runs come again every few seconds: each run is named once a minute. */
 const refusals = createPerMinute(1)
 
@@ -21,7 +21,7 @@ const refusals = createPerMinute(1)
  */
 export function noteRefused(deps: { db: Db; log: Log }, batch: AgentBatch, error: unknown): void {
   const { run: runId, runnerId, epoch, first } = batch
-  const facts = lines(runnerId)
+  const facts = lines.refused(runnerId)
   if (!facts) return
   if (refusals.take(runId))
     deps.log.warn('run.entries.refused', { runId, runnerId, first, last: lastOf(batch), error, ...facts })
@@ -49,7 +49,7 @@ export async function giveUpOn(deps: { log: Log } & MoveDeps, batch: ReadBatch, 
     return { answer: { applied: answerTo(batch), isGivenUp: true }, moved: [run] }
   })
   // Not before: where the database takes this neither, it is asked for again with each connection of the agent.
-  const facts = isGivenUp && lines(runnerId)
+  const facts = isGivenUp && lines.unusable(runnerId)
   if (facts) deps.log.error('run.entries.unusable', { runId, runnerId, epoch, first, last, error, ...facts })
   return applied
 }

@@ -10,7 +10,16 @@ export async function aWay(url: string) {
     : { host: to.hostname, port: Number(to.port || '5432') }
   const open = new Set<[Socket, Socket]>()
   let isSilent = false
-  const join = ([near, far]: [Socket, Socket]) => near.pipe(far).pipe(near)
+  let last = ''
+  const join = ([near, far]: [Socket, Socket]) => {
+    near.pipe(far).pipe(near)
+    if (last === '') return
+    far.on('data', (data) => {
+      if (last === '' || !data.includes(last)) return
+      last = ''
+      near.end()
+    })
+  }
   const server = createServer((near) => {
     const pair: [Socket, Socket] = [near, connect(target)]
     open.add(pair)
@@ -45,6 +54,10 @@ export async function aWay(url: string) {
     comeBack() {
       if (isSilent) open.forEach(join)
       isSilent = false
+    },
+    /** Of what is opened from now on the first connection over which the server says this ends with it. */
+    endAfter(said: string) {
+      last = said
     },
     /** What is open now takes no answer any more. */
     standStill() {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
+import { noteRefused } from '../../engine/commit/give-up.ts'
 import { weightOf } from '../../engine/rules/batch.ts'
 import { anAgent, end, line, type Link, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, logOf, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
@@ -102,6 +103,17 @@ test('what cannot be given up either is said to be refused, and to be unusable w
   await c.db.unsafe('drop trigger keep on runs')
   assert.deepEqual(await link.report(offer, 2, POISON, end(returned(1))), { kind: 'ack', seq: 3 })
   assert.deepEqual(errors(), [['run.entries.unusable', offer.run]])
+})
+
+test('that a run is given up is said, however much of its agent was refused in that second', async (t) => {
+  const errors = errorsOf(t)
+  t.mock.method(c.deps.log, 'warn', () => {})
+  const offer = await aRunning()
+  const { run, epoch } = offer
+  const batch = { run, epoch, first: 2, entries: [POISON], runnerId: agent.id, orgId: c.orgId }
+  for (let n = 0; n < 10; n++) noteRefused(c.deps, batch, new Error('as the test says'))
+  assert.deepEqual(await link.report(offer, 2, POISON), { kind: 'stale' })
+  assert.deepEqual(errors(), [['run.entries.unusable', run]])
 })
 
 const namesOf = (calls: readonly { arguments: unknown[] }[]) => calls.map(({ arguments: [name] }) => name)

@@ -1,5 +1,5 @@
 import { ApiError } from '../client/index.ts'
-import { Failure, reportOf } from './failure.ts'
+import { detailOf, Failure, messageOf, reportOf } from './failure.ts'
 import { withoutAdvice } from './way-out.ts'
 
 interface Begun {
@@ -17,9 +17,9 @@ interface Begun {
  */
 export function begun(error: unknown, { what, next, detail }: Begun): unknown {
   if (!(error instanceof ApiError)) return error
-  const { message, exit } = reportOf(error, '')
-  return new Failure(`${what}: ${withoutAdvice(message)}`, next, exit, {
+  const { exit } = reportOf(error, '')
+  return new Failure(`${what}: ${withoutAdvice(messageOf(error))}`, next, exit, {
     code: error.code,
-    detail: { ...error.detail, ...detail },
+    detail: { ...detailOf(error), ...detail },
   })
 }

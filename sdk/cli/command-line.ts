@@ -2,6 +2,8 @@ import { Command, CommanderError } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import { EXIT } from './exit-codes.ts'
 import { reportOf } from './failure.ts'
+import type { FailureReport } from './failure.ts'
+import { heedLostOutput } from './lost-output.ts'
 import { behindBar, note, paint } from './terminal.ts'
 
 /**
@@ -29,13 +31,17 @@ export async function runCommandLine(program: Command, args: string[]): Promise<
   }
 }
 
-/** `windlass runs list | head` closes the pipe early; that is no error of anybody. */
-export function endWithClosedPipes(): void {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(0)
-  })
+/** Runs the command line of this process, whose standard output and error may be taken away meanwhile. */
+export async function runThisProcess(run: (args: string[]) => Promise<void>): Promise<void> {
+  const args = process.argv.slice(2)
+  let isOver = false
+  heedLostOutput({ isOver: () => isOver, tell: (failure) => tell(reportOf(failure, ''), '', args) })
+  await run(args)
+  isOver = true
 }
+
+/** Ctrl-C is no error of anybody, and neither is `windlass logs -f | head`. */
+const QUIET: readonly number[] = [EXIT.interrupted, EXIT.unread]
 
 function helpOnly(text: string): void {
   process.stderr.write(text)
@@ -47,15 +53,18 @@ function report(error: unknown, program: Command, args: string[]): number {
   // A group without a command has printed its help.
   if (error instanceof CommanderError && error.code === 'commander.help') return EXIT.usage
   const command = typed(program, args)
-  const { message, next, exit, envelope } = reportOf(error, command)
+  const found = reportOf(error, command)
+  tell(found, command, args)
+  return found.exit
+}
+
+function tell({ message, next, exit, envelope }: FailureReport, command: string, args: string[]): void {
   if (args.includes('--json')) note(JSON.stringify(envelope))
   else {
-    // Ctrl-C is no error of anybody.
-    const label = exit === EXIT.interrupted ? '' : `${paint('red', 'error:')} `
+    const label = QUIET.includes(exit) ? '' : `${paint('red', 'error:')} `
     note(label + behindBar(message, process.stderr))
     note(`Next: ${next ?? `windlass ${command} --help`.replace('  ', ' ')}`)
   }
-  return exit
 }
 
 /** The command that was meant, as far as it exists: `runs get`. */

@@ -13,12 +13,17 @@ export const EXIT = {
   unreachable: 5,
   /** What was waited for is off: somebody else has decided otherwise meanwhile. */
   superseded: 6,
+  /** The answer could not be written, as on a full disk; `EX_IOERR` of sysexits.h. */
+  unwritten: 74,
   /** The deadline of a drain passed and the machine is not empty; as `timeout` of coreutils has it. */
   deadline: 124,
   /** Ctrl-C, as shells count it. */
   interrupted: 130,
+  /** Who read standard output left before the command was over; as shells count SIGPIPE. */
+  unread: 141,
 } as const
 
 export const EXIT_TEXT = `Exit codes: 0 done, or the run completed · 1 the run or the service failed · 2 wrong usage or input ·
 3 the run was cancelled · 4 not found or not allowed · 5 unreachable or timed out · 6 somebody changed it meanwhile ·
-124 the deadline of a drain passed · 130 interrupted`
+74 the answer could not be written · 124 the deadline of a drain passed · 130 interrupted ·
+141 the reader of standard output left before the end`

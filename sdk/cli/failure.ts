@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { ApiError } from '../client/index.ts'
 import { EXIT } from './exit-codes.ts'
-import { mayHaveBegun, wayOut, withoutAdvice } from './way-out.ts'
+import { wayOut, withoutAdvice } from './way-out.ts'
 
 interface FailureAbout {
   code: string
@@ -50,13 +50,29 @@ export function reportOf(error: unknown, command: string): FailureReport {
 
 function reportOfApiError(error: ApiError, command: string): FailureReport {
   const [next, exit] = wayOut(error, command)
+  const message = error.mayBeDone ? sentence(messageOf(error)) + MAY_BE_DONE : messageOf(error)
+  return tell(message, next, exit, { code: error.code, detail: detailOf(error) })
+}
+
+const MAY_BE_DONE = ' It may have been done.'
+
+/** A page of a proxy ends in no full stop. */
+const sentence = (text: string) => (/[.!?)]$/.test(text) ? text : `${text}.`)
+
+/** For a script, which must not take what may have been done for what was not. */
+export function detailOf({ detail, mayBeDone }: ApiError): Record<string, unknown> | undefined {
+  return mayBeDone ? { ...detail, mayBeDone } : detail
+}
+
+/** What is wrong, for whoever says himself what may have been done. */
+export function messageOf(error: ApiError): string {
   const { path, file } = error.detail ?? {}
   // The message names the file; its place in the request says nothing to a person.
   const isNamed = typeof path !== 'string' || error.message.includes(path) || file !== undefined
   const where = isNamed ? '' : `${path}: `
   const id = error.status >= 500 && error.requestId ? ` (request ${error.requestId})` : ''
-  const message = mayHaveBegun(error, command) ? withoutAdvice(error.message) : error.message
-  return tell(`${where}${message}${id}`, next, exit, { code: error.code, detail: error.detail })
+  const message = error.mayBeDone ? withoutAdvice(error.message) : error.message
+  return `${where}${message}${id}`
 }
 
 function tell(

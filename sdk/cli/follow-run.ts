@@ -6,6 +6,7 @@ import { begun } from './begun.ts'
 import { EXIT } from './exit-codes.ts'
 import { eventLine } from './event-line.ts'
 import { Failure } from './failure.ts'
+import { onLostOutput } from './lost-output.ts'
 import { answerSample } from './schema-text.ts'
 import type { Session } from './session.ts'
 import { json, lengthText, linesOf, note, paint, print, safe } from './terminal.ts'
@@ -204,10 +205,15 @@ function stopper(run: Run, timeoutMs: number | undefined) {
     controller.abort(new Failure(`${run.id} has not ended in time; it goes on.`, goOn, EXIT.unreachable, 'TIMED_OUT'))
   const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt)
+  const forget = onLostOutput(({ what, exit, code }) => {
+    const about = { code, detail: { run: run.id } }
+    controller.abort(new Failure(`${what}: no longer following; ${run.id} goes on.`, goOn, exit, about))
+  })
   return {
     signal: controller.signal,
     over: () => {
       clearTimeout(timer)
+      forget()
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupt)
     },
   }

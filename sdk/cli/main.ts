@@ -1,5 +1,4 @@
-import { endWithClosedPipes } from './command-line.ts'
+import { runThisProcess } from './command-line.ts'
 import { main } from './program.ts'
 
-endWithClosedPipes()
-await main(process.argv.slice(2))
+await runThisProcess(main)

@@ -2,11 +2,10 @@ import type { ArgsOf, OutputOf } from '@windlass/shared/ops/op.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
 import { ApiError } from '../client/index.ts'
 import { EXIT } from './exit-codes.ts'
-import { Failure, reportOf } from './failure.ts'
+import { detailOf, Failure, messageOf, reportOf } from './failure.ts'
 import { textOf } from './json-argument.ts'
 import type { Session } from './session.ts'
 import { note, print, safe } from './terminal.ts'
-import { isUnsure } from './way-out.ts'
 
 type Item = ArgsOf<typeof ops.runs.batch>['items'][number]
 type Result = OutputOf<typeof ops.runs.batch>['results'][number]
@@ -61,9 +60,9 @@ function stopped(error: unknown, { workflow, file, piece, started, isFirst }: St
   const first = piece[0]!.n
   const last = piece.at(-1)!.n
   // Under a key a run is started once, however often it is asked for.
-  const isOpen = isUnsure(error) && !piece.every(({ item }) => item.idempotencyKey !== undefined)
+  const isOpen = error.mayBeDone && !piece.every(({ item }) => item.idempotencyKey !== undefined)
   if (isFirst && !isOpen) return error
-  const { message, exit } = reportOf(error, 'run')
+  const { exit } = reportOf(error, 'run')
   const isRead = file === '-'
   const before = isFirst
     ? ''
@@ -76,8 +75,8 @@ function stopped(error: unknown, { workflow, file, piece, started, isFirst }: St
     ? `windlass runs list --workflow ${workflow} shows whether they were; where none was, go on from line ${first}:\n` +
       `      ${goOn(first)}`
     : `go on from line ${first}: ${goOn(first)}`
-  const detail = { ...error.detail, goOnFrom: first, ...(isOpen && { mayBeStarted: [first, last] }) }
-  return new Failure(`${message}${before}${open}`, next, exit, { code: error.code, detail })
+  const detail = { ...detailOf(error), goOnFrom: first, ...(isOpen && { mayBeStarted: [first, last] }) }
+  return new Failure(`${messageOf(error)}${before}${open}`, next, exit, { code: error.code, detail })
 }
 
 function tell(session: Session, result: Result, n: number): void {

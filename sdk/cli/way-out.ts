@@ -1,5 +1,6 @@
 import type { ApiError, ApiErrorCode } from '../client/index.ts'
 import { EXIT } from './exit-codes.ts'
+import { wayToLook } from './may-be-done.ts'
 import { lengthText } from './terminal.ts'
 
 /** What to type next, and the exit code. */
@@ -64,13 +65,7 @@ const WAYS: Record<ApiErrorCode, Find> = {
 
 export function wayOut(error: ApiError, command: string): WayOut {
   const [next, exit] = wayOutOf(error, command)
-  if (!mayHaveBegun(error, command)) return [next, exit]
-  return [`${BEGINS[command]} shows whether it was done all the same; ${SECRETS[command] ?? AGAIN_BY_KEY}`, exit]
-}
-
-/** Whether the command has perhaps begun something that it would begin a second time. */
-export function mayHaveBegun(error: ApiError, command: string): boolean {
-  return isUnsure(error) && Object.hasOwn(BEGINS, command)
+  return [(error.mayBeDone ? wayToLook(error, command) : undefined) ?? next, exit]
 }
 
 /** The service's own words advise to send the request again, which is right for a request and not for a command. */
@@ -93,53 +88,6 @@ const BY_STATUS: readonly [least: number, code: ApiErrorCode][] = [
   [403, 'FORBIDDEN'],
   [401, 'UNAUTHENTICATED'],
 ]
-
-/**
- * Commands that do their work once more each time, and where that is seen. Nobody may be told to send one again whose
- * first request may have been done.
- */
-const BEGINS: Record<string, string> = {
-  run: 'windlass runs list',
-  'runs batch': 'windlass runs list',
-  'runs retry': 'windlass runs list --trigger retry',
-  'runs bulk-retry': 'windlass jobs list',
-  'schedules create': 'windlass schedules list',
-  'schedules run': 'windlass runs list --trigger schedule',
-  'deliveries replay': 'windlass deliveries list',
-  'keys create': 'windlass keys list',
-  'pools token': 'windlass pools tokens <pool>',
-}
-
-/** What was made is of no use to anybody who was not shown it, and lets somebody in. */
-const SECRETS: Record<string, string> = {
-  'keys create': 'windlass keys revoke <key> ends one that nobody has seen, then make another',
-  'pools token': 'windlass pools revoke-token <token> ends one that nobody has seen, then make another',
-}
-
-const AGAIN_BY_KEY = 'with an idempotency key the same may be sent again'
-
-/** Whether a request may have been done though this is all that was heard of it. */
-export function isUnsure({ status, code, cause }: ApiError): boolean {
-  if (status === 0) return wasSent(cause)
-  const isAnswered = status >= 300 && status < 500
-  return !isAnswered && code !== 'SECRETS_UNAVAILABLE'
-}
-
-const LOST = new Set([
-  'UND_ERR_SOCKET',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-])
-
-/** No connection was made, or one was lost, or the answer took too long. */
-function wasSent(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const code = (error.cause as { code?: unknown } | undefined)?.code
-  return error.name === 'AbortError' || (typeof code === 'string' && LOST.has(code))
-}
 
 /** Where the things of a command are listed. */
 const LISTS = ['runs', 'jobs', 'inputs', 'workflows', 'pools', 'runners', 'schedules', 'env', 'vars', 'secrets', 'keys']

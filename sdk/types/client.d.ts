@@ -347,7 +347,7 @@ export interface Client extends Follows {
         since?: number
         /** `agent` and `log` come only when asked for. In a query they are separated by commas. */
         channels?: Array<'lifecycle' | 'phase' | 'output' | 'log' | 'agent'>
-        /** Events on a page at most; one with 4 MiB of data ends before. */
+        /** Events on a page at most; one with 4 MiB of data (of a tool: 256 KiB) ends before. */
         limit?: number
         /** Where there is no event yet, the answer waits so many milliseconds for one, or for the end of the run. */
         waitMs?: number
@@ -2652,6 +2652,15 @@ export declare class ApiError extends Error {
   readonly code: ApiErrorCode | (string & {})
   readonly detail: Record<string, unknown> | undefined
   readonly requestId: string | undefined
+  /** The operation that was called, such as `runs.trigger`. */
+  readonly operation: string | undefined
+  /** What stood for the names in its path. */
+  readonly names: Readonly<Record<string, string>>
+  /**
+   * The call changes something, and may have done so: its answer was lost, or came from a proxy, or tells of a failure
+   * inside. Look before you make the same call again, or give it an idempotency key.
+   */
+  readonly mayBeDone: boolean
   constructor(
     message: string,
     facts: {
@@ -2660,6 +2669,9 @@ export declare class ApiError extends Error {
       detail?: Record<string, unknown>
       requestId?: string
       cause?: unknown
+      operation?: string
+      names?: Record<string, string>
+      mayBeDone?: boolean
     },
   )
 }

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { ApiError } from './api-error.ts'
 import type { Base, CallOptions } from './base.ts'
 import type { Op, Route } from './op.ts'
+import { isUnsure, wasSent } from './lost-answer.ts'
 import { pathNames, fillRoute } from './fill-route.ts'
 
 const DEADLINE_MS = 60_000
@@ -29,7 +30,7 @@ export async function callRoute(base: Base, route: Route, args: Args, options: C
     const text = await response.text()
     return parsed(response, text)
   } catch (error) {
-    throw wait.explain(error)
+    throw attributed(wait.explain(error), route, args)
   } finally {
     wait.over()
   }
@@ -54,10 +55,17 @@ export async function openRoute(base: Base, route: Route, args: Args, options: C
   try {
     return await send(base, route, args, { ...options, signal: wait.signal })
   } catch (error) {
-    throw wait.explain(error)
+    throw attributed(wait.explain(error), route, args)
   } finally {
     wait.headersAreHere()
   }
+}
+
+/** An error that names its call, and tells whether that may have been done: whatever does not only read. */
+function attributed(error: unknown, { id, method, path }: Route, args: Args): unknown {
+  if (!(error instanceof ApiError)) return error
+  const names = Object.fromEntries(pathNames(path).map((name) => [name, String(args[name])]))
+  return Object.assign(error, { operation: id, names, mayBeDone: method !== 'GET' && isUnsure(error) })
 }
 
 /** Waits for a question that several calls share, for as long as the signal and the deadline of this one let it. */
@@ -194,7 +202,7 @@ function badAnswer(response: Response, text: string, cause?: unknown): ApiError 
 }
 
 /** One signal out of the caller's and the deadline, and the words for the failure of either. */
-function deadline(base: Base, row: { id: string }, options: CallOptions) {
+function deadline(base: Base, row: Route, options: CallOptions) {
   const ms = options.deadlineMs ?? DEADLINE_MS
   const controller = new AbortController()
   const forward = () => controller.abort(options.signal?.reason)
@@ -216,7 +224,10 @@ function deadline(base: Base, row: { id: string }, options: CallOptions) {
     explain: (error: unknown): unknown => {
       if (error instanceof ApiError || options.signal?.aborted) return error
       const why = late ? `no answer to ${row.id} within ${ms / 1000} s` : reasonOf(error)
-      const message = `Cannot reach ${base.url}: ${why}. Is the coordinator running, and is the address right?`
+      const isSent = row.method !== 'GET' && wasSent(error)
+      const message = isSent
+        ? `${row.id} was sent to ${base.url}, and its answer was lost: ${why}.`
+        : `Cannot reach ${base.url}: ${why}. Is the coordinator running, and is the address right?`
       return new ApiError(message, { status: 0, code: 'UNREACHABLE', cause: error })
     },
   }

@@ -201,3 +201,34 @@ test('what cannot be sent is told as that, and a credential never with its text'
   await get('wl_x\n')
   assert.equal(seen[0]?.headers.authorization, 'Bearer wl_x')
 })
+
+test('only a change that went out may be done without an answer, and its error names it', async () => {
+  const cancel = (deadlineMs?: number) => callOp({ url }, ops.runs.cancel, { run: RUN }, { deadlineMs })
+  const maybe = apiError({ mayBeDone: true, operation: 'runs.cancel', names: { run: RUN } })
+  const lost: [how: string, answer: typeof answer][] = [
+    ['closed', (request) => void request.socket.destroy()],
+    ['nonsense', (request) => void request.socket.end('HTTP/1.1 nonsense\r\n\r\n')],
+    [
+      'too short',
+      (_request, response) =>
+        void response.writeHead(200, { 'content-length': '9' }).write('{}', () => response.destroy()),
+    ],
+    ['a page', (_request, response) => void response.writeHead(200).end('<html>')],
+    ['a page of a proxy', (_request, response) => void response.writeHead(504).end('<html>')],
+    ['broken inside', (_request, response) => void response.writeHead(500).end('{"error":{"code":"INTERNAL"}}')],
+  ]
+  for (const [how, each] of lost) {
+    answer = each
+    await assert.rejects(cancel(), maybe, how)
+    await assert.rejects(callOp({ url }, ops.service.ready, {}), apiError({ mayBeDone: false }), how)
+  }
+  answer = () => {}
+  await assert.rejects(cancel(50), maybe)
+  answering(404, '{"error":{"code":"NOT_FOUND","message":"no"}}')
+  await assert.rejects(cancel(), apiError({ mayBeDone: false, operation: 'runs.cancel' }))
+  for (const nobody of ['http://127.0.0.1:1', 'http://localhost:1'])
+    await assert.rejects(
+      callOp({ url: nobody }, ops.runs.cancel, { run: RUN }),
+      apiError({ status: 0, mayBeDone: false }),
+    )
+})

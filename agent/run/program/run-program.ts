@@ -166,7 +166,7 @@ class Program implements RunningProgram {
       case 'park':
         return this.#onPark(frame, at)
       case 'blocked':
-        this.#steering.step({ t: 'blocked', how: { how: 'blocked', mismatch: mismatchIn(frame) } })
+        this.#steering.step({ t: 'blocked', how: { how: 'blocked', mismatch: mismatchIn(frame, this.#phase) } })
         return []
       default:
         return this.#phase.take(frame, at)

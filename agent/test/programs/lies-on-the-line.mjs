@@ -30,6 +30,7 @@ const LIES = {
     sendFrame('l', `{"text":"x","fields":${deep(20_000)}}`)
     sendFrame('p', `{"name":"x","data":${deep(20_000)}}`)
   },
+  blocked: () => sendFrame('B', JSON.stringify({ expected: 'a step', received: 'a sleep', at: '' })),
   'log wide': () => sendFrame('l', JSON.stringify({ text: 'x', fields: wide(15_000) })),
   'log large': () => sendFrame('l', JSON.stringify({ text: 'x', fields: wide(200_000) })),
   'threw wide': () => sendFrame('T', JSON.stringify({ message: 'boom', detail: wide(15_000) })),

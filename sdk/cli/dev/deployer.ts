@@ -8,6 +8,8 @@ import type { Session } from '../session.ts'
 import { behindBar, lengthText, note, paint } from '../terminal.ts'
 
 const BACKOFF = { firstMs: 500, capMs: 10_000 }
+/** After each look for what may be deployed. Deploying takes a second or two. */
+const LOOKS_MS = [500, 1000, 2000]
 
 export interface Deployment extends Deployed {
   packed: Package
@@ -33,14 +35,22 @@ export class Deployer {
   async asDeployed(): Promise<Deployed | undefined> {
     const packed = await this.pack()
     if (!packed) return undefined
-    const found = await this.session.client.workflows.get({ workflow: packed.slug }).catch((error: unknown) => {
+    const found = await this.currentAs(packed).catch((error: unknown) => {
       // The deploy that follows tells it better, or is tried until it goes through.
-      if (error instanceof ApiError && (error.code === 'NOT_FOUND' || isPassing(error))) return undefined
+      if (error instanceof ApiError && isPassing(error)) return undefined
       throw error
     })
-    if (!found || fingerprint(found.files) !== fingerprint(packed.files)) return undefined
-    this.last = { print: fingerprint(packed.files), deployed: found }
+    if (found) this.last = { print: fingerprint(packed.files), deployed: found }
     return found
+  }
+
+  /** The current version, if it has these files. */
+  private async currentAs({ slug, files }: Package): Promise<Deployed | undefined> {
+    const found = await this.session.client.workflows.get({ workflow: slug }).catch((error: unknown) => {
+      if (error instanceof ApiError && error.code === 'NOT_FOUND') return undefined
+      throw error
+    })
+    return found && fingerprint(found.files) === fingerprint(files) ? found : undefined
   }
 
   /** What is deployed now; nothing when nothing has changed, or when it was refused, which is told. */
@@ -89,13 +99,42 @@ export class Deployer {
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
         if (!isRefusal(error) && !isPassing(error)) throw error
-        const waitMs = isPassing(error) ? pauseMs(error, failures) : undefined
-        this.tell(error, waitMs === undefined ? 'still watching' : `trying again in ${lengthText(waitMs)}`)
-        if (waitMs === undefined) return undefined
-        await pause(waitMs, news).catch(() => undefined)
+        if (!isPassing(error)) {
+          this.tell(error, 'still watching')
+          return undefined
+        }
+        await this.putOff(error, failures, error.mayBeDone ? 'looking for it' : 'trying again', news)
+        const done = error.mayBeDone ? await this.lookForIt(packed, news) : undefined
+        if (done) return done
       }
       if (news.aborted) return 'outdated'
     }
+  }
+
+  /**
+   * Sent again, what was done without an answer would be one more version: so it is looked for first, a few times, as
+   * the service may be at it still. While nobody answers that, nothing is sent.
+   */
+  private async lookForIt(packed: Package, news: AbortSignal): Promise<Deployed | undefined> {
+    for (let failures = 0, looks = 0; looks < LOOKS_MS.length && !news.aborted;) {
+      try {
+        const done = await this.currentAs(packed)
+        this.isBroken &&= !done
+        if (done) return done
+        failures = 0
+        await pause(LOOKS_MS[looks++]!, news).catch(() => undefined)
+      } catch (error) {
+        if (!(error instanceof ApiError) || !isPassing(error)) throw error
+        await this.putOff(error, failures++, 'looking for it', news)
+      }
+    }
+    return undefined
+  }
+
+  private async putOff(trouble: ApiError, failures: number, forWhat: string, news: AbortSignal): Promise<void> {
+    const waitMs = pauseMs(trouble, failures)
+    this.tell(trouble, `${forWhat} in ${lengthText(waitMs)}`)
+    await pause(waitMs, news).catch(() => undefined)
   }
 
   private tell(error: unknown, next: string): void {
@@ -114,7 +153,7 @@ function fingerprint(files: Package['files']): string {
 }
 
 function isPassing(error: ApiError): boolean {
-  return error.status === 0 || error.status === 429 || error.status >= 500
+  return error.mayBeDone || error.status === 0 || error.status === 429 || error.status >= 500
 }
 
 /** What the author mends by a save; anything else, such as a key without the right, no save will mend. */

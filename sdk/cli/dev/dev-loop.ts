@@ -8,7 +8,6 @@ import { reportOf } from '../failure.ts'
 import { tellRun } from '../follow-run.ts'
 import { jsonArgument } from '../json-argument.ts'
 import type { Session } from '../session.ts'
-import { isUnsure } from '../way-out.ts'
 import { behindBar, lengthText, note, paint, print } from '../terminal.ts'
 import { Deployer } from './deployer.ts'
 import type { Deployment } from './deployer.ts'
@@ -161,7 +160,7 @@ const PERHAPS_STARTED = {
   detail: {},
 }
 
-const isUnknown = (error: unknown) => error instanceof ApiError && isUnsure(error)
+const isUnknown = (error: unknown) => error instanceof ApiError && error.mayBeDone
 
 function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined

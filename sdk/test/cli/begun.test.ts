@@ -116,7 +116,7 @@ test('a key or token that nobody has seen is named where it shows, and how it is
   const { url } = await startFake(t, { 'keys.create': never, 'pools.createToken': never })
   for (const [args, look, end] of [
     [['keys', 'create', 'ci', '--role', 'member'], 'windlass keys list', 'windlass keys revoke <key>'],
-    [['pools', 'token', 'default'], 'windlass pools tokens <pool>', 'windlass pools revoke-token <token>'],
+    [['pools', 'token', 'default'], 'windlass pools tokens default', 'windlass pools revoke-token <token>'],
   ] as const) {
     const { code, stderr } = await runCli([...args], { url, env: { WINDLASS_API_KEY: SESSION } })
     assert.equal(code, 5)

@@ -12,6 +12,7 @@ import { kebab } from '../../cli/fields.ts'
 import { createProgram } from '../../cli/program.ts'
 import { ORG, SESSION, startFake } from '../_kit/fake-service.ts'
 import type { FakeService } from '../_kit/fake-service.ts'
+import { changes, startLosingProxy } from '../_kit/losing-proxy.ts'
 import { inThisProcess } from '../_kit/in-this-process.ts'
 import { folderOf, runCli } from '../_kit/run-cli.ts'
 import { aJob, aRun, anInput } from '../_kit/samples.ts'
@@ -171,21 +172,54 @@ test('with --json every command that asks the service prints one JSON document a
     'runs.bulkCancel': () => ({ job: aJob() }),
     'runs.bulkRetry': () => ({ job: aJob() }),
   } satisfies FakeService['answers'])
-  const asking = all.filter(({ path }) => allOps.some((row) => commandOf(row) === path.join(' ')))
-  for (const { path, command } of asking) {
-    // What they send lies in files, or they have no end; their tests are in files of their own.
-    if (['deploy', 'secrets set', 'connections set-secret', 'events'].includes(path.join(' '))) continue
-    const positionals = command.registeredArguments.map((argument) => SAMPLES[argument.name()] ?? 'x')
-    const needed = command.options.filter(({ mandatory }) => mandatory)
-    const flags = needed.flatMap(({ long, argChoices }) => [
-      String(long),
-      argChoices?.[0] ?? (long?.endsWith('-json') ? '[{}]' : SAMPLES['name']!),
-    ])
-    const follow = path[0] === 'run' ? ['--no-follow'] : []
-    const service = ['--url', url, '--api-key', SESSION, '--org', ORG, '--json']
-    const args = [...service, ...path, ...positionals, ...flags, ...follow, ...(NEEDED[path.join(' ')] ?? [])]
-    const { code, stdout, stderr } = await inThisProcess(t, args)
+  for (const { path, command } of asking()) {
+    const { code, stdout, stderr } = await inThisProcess(t, argsOf(path, command, url))
     assert.deepEqual([path.join(' '), code, stderr], [path.join(' '), 0, ''])
     assert.equal(typeof JSON.parse(stdout), 'object', path.join(' '))
+  }
+})
+
+/** Commands that ask the service, but for those whose data lies in files and those without an end. */
+function asking() {
+  const apart = ['deploy', 'secrets set', 'connections set-secret', 'events']
+  const served = allOps.map(commandOf).filter((command) => !apart.includes(command))
+  return all.filter(({ path }) => served.includes(path.join(' ')))
+}
+
+function argsOf(path: string[], command: Command, url: string): string[] {
+  const positionals = command.registeredArguments.map((argument) => SAMPLES[argument.name()] ?? 'x')
+  const needed = command.options.filter(({ mandatory }) => mandatory)
+  const flags = needed.flatMap(({ long, argChoices }) => [
+    String(long),
+    argChoices?.[0] ?? (long?.endsWith('-json') ? '[{}]' : SAMPLES['name']!),
+  ])
+  const follow = path[0] === 'run' ? ['--no-follow'] : []
+  const service = ['--url', url, '--api-key', SESSION, '--org', ORG, '--json']
+  return [...service, ...path, ...positionals, ...flags, ...follow, ...(NEEDED[path.join(' ')] ?? [])]
+}
+
+test('every command whose change has lost its answer says that it may be done, and where that shows', async (t) => {
+  const { url, answers } = await startFake(t)
+  for (const { id } of allOps) answers[id] = () => ({})
+  answers['runs.get'] = () => ({ run: aRun() })
+  answers['inputs.get'] = () => ({ input: anInput() })
+  const proxy = await startLosingProxy(t, url)
+  proxy.loses = { how: 'drop', what: changes }
+  const changing = allOps.filter(({ method }) => method !== 'GET').map(commandOf)
+  for (const { path, command } of asking().filter((each) => changing.includes(each.path.join(' ')))) {
+    const typed = path.join(' ')
+    const args = argsOf(path, command, proxy.url)
+    const { code, stderr } = await inThisProcess(t, args)
+    const { error } = JSON.parse(stderr) as { error: { message: string; detail?: { mayBeDone?: boolean } } }
+    assert.deepEqual([typed, code, error.detail?.mayBeDone], [typed, 5, true], stderr)
+    const plain = await inThisProcess(
+      t,
+      args.filter((arg) => arg !== '--json'),
+    )
+    assert.match(plain.stderr, /its answer was lost: .*\. It may have been done\.\nNext: /, typed)
+    assert.doesNotMatch(plain.stderr, /Cannot reach|npm start|\{\w+\}/, typed)
+    const [look, first, second] = /windlass ([a-z-]+) ([a-z-]+)/.exec(plain.stderr) ?? []
+    const group = program.commands.find((each) => each.name() === first)
+    assert.ok(group?.commands.some((each) => each.name() === second) || typed === look, `${typed}: ${plain.stderr}`)
   }
 })

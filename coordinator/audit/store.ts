@@ -4,15 +4,25 @@ import { idBounds, instant } from '../db/ids-at.ts'
 import { type Fragment, newest, type Newest } from '../db/newest.ts'
 import type { AuditRow, Author, Change } from './row.ts'
 
-export async function insert(sql: Sql, entry: Change & { id: AuditId; by: Author }): Promise<void> {
-  const { id, by, action, target, before, after } = entry
+export async function insert(sql: Sql, entries: readonly (Change & { id: AuditId; by: Author })[]): Promise<void> {
+  const by = entries.map((entry) => entry.by)
+  const targets = entries.map(({ target }) => target)
+  const json = (values: (object | null | undefined)[]) => values.map((value) => (value ? JSON.stringify(value) : null))
   await sql`
     insert into audit_log
       (id, org_id, actor_kind, actor_id, actor_name, via, request_id, action, target_type, target_id, target_name, before, after)
-    values
-      (${id}, ${by.orgId}, ${by.kind}, ${by.id}, ${by.name}, ${by.via}, ${by.requestId}, ${action},
-       ${target.type}, ${target.id}, ${target.name ?? null},
-       ${before ? JSON.stringify(before) : null}::text::json, ${after ? JSON.stringify(after) : null}::text::json)`
+    select e.id, e.org_id, e.actor_kind, e.actor_id, e.actor_name, e.via, e.request_id, e.action,
+           e.target_type, e.target_id, e.target_name, e.before::json, e.after::json
+    from unnest(
+      ${entries.map(({ id }) => id)}::text[], ${by.map(({ orgId }) => orgId)}::text[],
+      ${by.map(({ kind }) => kind)}::text[], ${by.map(({ id }) => id)}::text[], ${by.map(({ name }) => name)}::text[],
+      ${by.map(({ via }) => via)}::text[], ${by.map(({ requestId }) => requestId)}::text[],
+      ${entries.map(({ action }) => action)}::text[],
+      ${targets.map(({ type }) => type)}::text[], ${targets.map(({ id }) => id)}::text[],
+      ${targets.map(({ name }) => name ?? null)}::text[],
+      ${json(entries.map(({ before }) => before))}::text[], ${json(entries.map(({ after }) => after))}::text[]
+    ) as e (id, org_id, actor_kind, actor_id, actor_name, via, request_id, action,
+            target_type, target_id, target_name, before, after)`
 }
 
 export interface AuditFilter {

@@ -10,8 +10,9 @@ import type { RunnerVerifier } from './identity.ts'
 import type { Sockets } from '../agent-link/sockets.ts'
 import type { Revocations } from './revocations.ts'
 import type { RunnerIdentity } from '../actor.ts'
-import { type Author, record } from '../audit/record.ts'
+import { type Author, type Entry, record, recordAll } from '../audit/record.ts'
 import { loseRuns } from '../engine/commit/lose.ts'
+import { liftCordons, type Lifted } from './store-cordons.ts'
 import * as store from './store-intake.ts'
 
 export type IntakeDeps = { db: Db; log: Log; metrics: Metrics } & SpreadDeps
@@ -25,11 +26,8 @@ export type SpreadDeps = TellDeps & {
 
 /** A poll answer that went missing is chance, two in a row are an agent that cannot be reached by them. */
 const MOST_UNACCEPTED = 2
-/**
- * A cordon of ours ends after so long: it was perhaps the coordinator that was slow, and then it has closed all of its
- * runners. What an agent does not accept goes back into the queue after seconds.
- */
-const CORDON_MS = 60_000
+/** Cordons of ours that one look lifts, which is each five seconds. */
+const MOST_LIFTED = 1000
 /** So many failures within this time keep a runner from work for as long. */
 const MOST_FAILURES = 3
 export const QUARANTINE_MS = 10 * 60_000
@@ -85,16 +83,28 @@ export async function liftOnHello(
 
 const SYSTEM = { byKind: 'system', byName: 'coordinator' } as const
 
-/** Offers work to those again that were kept from it for a minute. */
+/**
+ * Offers work once more to those that we have kept from it for a minute: it was perhaps the coordinator that was slow,
+ * and then it has closed all of its runners. Who misses it again is kept from it for longer. What an agent does not
+ * accept goes back into the queue after seconds.
+ */
 export async function liftOldCordons(deps: IntakeDeps): Promise<void> {
-  const reason = `${CORDON_MS / 1000} s have passed: it is offered work once more`
-  for (const id of await store.oldCordons(deps.db, CORDON_MS))
-    await change(deps, id, 'runners.resume', (now) =>
-      now.state === 'cordoned' && now.byKind === 'system' ? { state: 'open', ...SYSTEM, reason } : undefined,
-    )
+  const lifted = await deps.db.begin(async (tx) => {
+    const lifted = await liftCordons(tx, { name: SYSTEM.byName, limit: MOST_LIFTED })
+    await recordAll(tx, lifted.map(entryOfLift))
+    return lifted
+  })
+  await spreadAll(deps, lifted)
 }
 
-/** No new work until the agent says hello once more, or for a minute. */
+function entryOfLift(lifted: Lifted): Entry {
+  const { runnerId, epoch, reason, isQuarantined } = lifted
+  const before = { state: 'cordoned', epoch: epoch - 1, ...(isQuarantined && { isQuarantined }) }
+  const target = { type: 'runner', id: runnerId, name: lifted.name }
+  return { by: ourselves(lifted), action: 'runners.resume', target, before, after: { state: 'open', epoch, reason } }
+}
+
+/** No new work until the agent says hello once more, or for a minute, and for longer if that was so just now. */
 export async function cordonBySystem(deps: IntakeDeps, runnerId: RunnerId, reason: string): Promise<void> {
   const isNew = await change(deps, runnerId, 'runners.cordon', (now) =>
     now.state === 'open' ? { state: 'cordoned', ...SYSTEM, reason } : undefined,
@@ -166,15 +176,22 @@ export async function tellIntake(deps: TellDeps, runnerIds: readonly string[]): 
   }
 }
 
+type Steered = Pick<store.IntakeRow, 'runnerId' | 'poolId'>
+
 /** After a change: here now, elsewhere by the bell, and with the next heartbeat in any case. */
-export async function spread(deps: SpreadDeps, runner: Pick<store.IntakeRow, 'runnerId' | 'poolId'>): Promise<void> {
-  deps.runnerKeys.forget(runner.runnerId)
-  deps.revocations.forget(runner.runnerId)
-  deps.bell.ring('runner', runner.runnerId)
-  deps.bell.ring('pool', runner.poolId)
+export const spread = (deps: SpreadDeps, runner: Steered): Promise<void> => spreadAll(deps, [runner])
+
+async function spreadAll(deps: SpreadDeps, runners: readonly Steered[]): Promise<void> {
+  for (const { runnerId, poolId } of runners) {
+    deps.runnerKeys.forget(runnerId)
+    deps.revocations.forget(runnerId)
+    deps.bell.ring('runner', runnerId)
+    deps.bell.ring('pool', poolId)
+  }
   // A poll of an agent that knows nothing of intake may wait here.
-  deps.dispatchers.poke(runner.poolId)
-  await tellIntake(deps, [runner.runnerId]).catch((error: unknown) => deps.log.warn('intake.untold', { error }))
+  for (const poolId of new Set(runners.map(({ poolId }) => poolId))) deps.dispatchers.poke(poolId)
+  const ids = runners.map(({ runnerId }) => runnerId)
+  await tellIntake(deps, ids).catch((error: unknown) => deps.log.warn('intake.untold', { error }))
 }
 
 type Change = store.IntakeChange | undefined
@@ -204,7 +221,10 @@ export async function write(tx: Tx, action: string, { now, next }: { now: store.
 }
 
 /** The agent speaks for itself, and has no credential that the log could name. */
-function ourselves({ runnerId, orgId }: store.IntakeRow, change?: store.IntakeChange): Author {
+function ourselves(
+  { runnerId, orgId }: Pick<store.IntakeRow, 'runnerId' | 'orgId'>,
+  change?: store.IntakeChange,
+): Author {
   const isAgent = change?.byKind === 'agent'
   const by = isAgent ? ({ id: runnerId, via: 'runner' } as const) : ({ id: 'coordinator', via: 'system' } as const)
   return { kind: 'system', name: change?.byName ?? SYSTEM.byName, orgId, requestId: null, ...by }

@@ -3,6 +3,7 @@ import type { IntakeState, OnDeadline } from '@windlass/shared/model/runner.ts'
 import type { Instance } from '@windlass/shared/wire/agent.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import type { Fragment } from '../db/newest.ts'
+import { cordonsInARow } from './store-cordons.ts'
 
 /** As it is stored: that a drain is over is computed from what the runner still has. */
 export type StoredState = Exclude<IntakeState, 'drained'>
@@ -60,6 +61,7 @@ export interface Changed {
 export async function writeIntake(tx: Tx, runnerId: RunnerId, change: IntakeChange): Promise<Changed> {
   const { state, byKind, byName, reason, deadlineMs = null, onDeadline = null } = change
   const forgives = state === 'open' && byKind === 'caller'
+  const isOurCordon = state === 'cordoned' && byKind === 'system'
   const [row] = await tx<[Changed]>`
     update runner_intake
     set
@@ -73,6 +75,11 @@ export async function writeIntake(tx: Tx, runnerId: RunnerId, change: IntakeChan
       on_deadline       = ${onDeadline},
       deadline_done_at  = null,
       unaccepted        = 0,
+      cordons           = case
+                            when ${isOurCordon} then ${cordonsInARow(tx)}
+                            when ${byKind === 'system'} then cordons
+                            else 0
+                          end,
       failures          = case when ${forgives} then '{}' else failures end,
       quarantined_at    = case when ${forgives} then null else quarantined_at end,
       quarantined_until = case when ${forgives} then null else quarantined_until end,
@@ -103,17 +110,6 @@ export async function isLiftable(db: Sql, runnerId: string, start: Start | undef
                 is distinct from (${id}::text, ${boot}::text, ${process}::text)
       )`
   return rows.length > 0
-}
-
-/** Runners that the coordinator itself has kept from work for so long. */
-export async function oldCordons(db: Db, ms: number): Promise<RunnerId[]> {
-  const rows = await db<{ runnerId: RunnerId }[]>`
-    select runner_id
-    from runner_intake
-    where state = 'cordoned' and by_kind = 'system' and since <= now() - ${ms} * interval '1 millisecond'
-    order by runner_id
-    limit 100`
-  return rows.map((row) => row.runnerId)
 }
 
 export interface NoticeRow {

@@ -10,9 +10,10 @@ import {
   noteFailure,
   noteUnaccepted,
 } from '../../runners/intake.ts'
+import { liftCordons } from '../../runners/store-cordons.ts'
 import { anAgent, anInstance, type TestAgent } from '../_kit/agent.ts'
 import { entriesBy } from '../_kit/audit.ts'
-import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, anOrg, aRun, asOwner, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -165,6 +166,68 @@ test('a cordon of ours ends after a minute, and one by a person does not', async
   assert.deepEqual([entry?.action, entry?.target.id, entry?.actor.kind], ['runners.resume', ours.id, 'system'])
   assert.match((await runnerOf(ours)).intake.reason, /60 s have passed/)
   assert.deepEqual([await stateOf(ours), await stateOf(theirs)], ['open', 'cordoned'])
+})
+
+/** How long the runner is kept from work, in whole minutes, by a look at each. */
+async function minutesClosed(agent: TestAgent): Promise<number> {
+  for (let minutes = 1; minutes <= 10; minutes++) {
+    await c.db`
+      update runner_intake set since = now() - ${minutes} * interval '1 minute' where runner_id = ${agent.id}`
+    await liftOldCordons(c.deps)
+    if ((await stateOf(agent)) === 'open') return minutes
+  }
+  return Infinity
+}
+
+test('a runner that is cordoned by us again and again stays so for longer each time, up to eight minutes', async () => {
+  const agent = await aRunner()
+  const cordoned = () => cordonBySystem(c.deps, agent.id, 'silent')
+  for (const minutes of [1, 2, 4, 8, 8]) {
+    await cordoned()
+    assert.equal(await minutesClosed(agent), minutes)
+  }
+  assert.match((await runnerOf(agent)).intake.reason, /480 s have passed/)
+  // It has had work for long.
+  await c.db`update runner_intake set since = now() - interval '11 minutes' where runner_id = ${agent.id}`
+  await cordoned()
+  assert.equal(await minutesClosed(agent), 1)
+  await cordoned()
+  await c.call(ops.runners.resume, { runner: agent.id })
+  await cordoned()
+  assert.equal(await minutesClosed(agent), 1, 'a person has forgiven it')
+  await cordoned()
+  await closeByAgent(c.deps, agent, leave)
+  await agent.connect([], { instance: anInstance() })
+  assert.equal(await stateOf(agent), 'open')
+  await cordoned()
+  assert.equal(await minutesClosed(agent), 1, 'this start has missed nothing before')
+})
+
+test('orgs take turns when cordons of ours are lifted, and nobody waits for a row that is held', async (t) => {
+  const asleep = await aCoordinatorOfItsOwn({ SWEEP_MS: 3_600_000 })
+  t.after(() => asleep.stop())
+  const second = asOwner(asleep, await anOrg(asleep))
+  const ids: string[] = []
+  for (const each of [asleep, asleep, asleep, second]) {
+    const agent = await anAgent(each)
+    agents.push(agent)
+    await cordonBySystem(asleep.deps, agent.id, 'silent')
+    ids.push(agent.id)
+  }
+  await asleep.db`update runner_intake set since = now() - interval '61 s'`
+  const [one, two, three, other] = ids
+  const lifted = await asleep.db.begin((tx) => liftCordons(tx, { name: 'coordinator', limit: 2 }))
+  assert.deepEqual(
+    lifted.map(({ runnerId }) => runnerId),
+    [one, other],
+  )
+  const look = () => entriesBy(asleep, () => liftOldCordons(asleep.deps))
+  const liftedBy = (entries: Awaited<ReturnType<typeof look>>) => entries.map(({ target }) => target.id)
+  await asleep.db.begin(async (tx) => {
+    await tx`select from runner_intake where runner_id = ${two!} for share`
+    assert.deepEqual(liftedBy(await look()), [three])
+  })
+  assert.deepEqual(liftedBy(await look()), [two])
 })
 
 test('three failures within ten minutes quarantine a runner, older ones do not count', async () => {

@@ -2,18 +2,46 @@ import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { App, us_listen_socket_close, us_socket_local_port } from 'uws-pack'
 
+/** How long it is without a cork when its connection was lost. */
+const AGAIN_MS = 1000
+
 /**
- * Opens a WebSocket from this process to itself, whose cork is lent. Nobody else gets to it: its path is a secret, and
- * it stops listening as soon as the one connection is there.
+ * Lends the cork of a WebSocket from this process to itself. Whatever ends the connection, there is another one soon:
+ * slow readers need the cork for as long as the process runs.
  */
 export function openLender() {
+  let isClosed = false
+  let again
+  let loop = openLoop(reopen)
+
+  function reopen() {
+    if (isClosed) return
+    loop.close()
+    again = setTimeout(() => (loop = openLoop(reopen)), AGAIN_MS)
+    again.unref()
+  }
+
+  return {
+    /** Calls `act` within the cork; false: there is none now. */
+    cork: (act) => loop.cork(act),
+    close() {
+      isClosed = true
+      clearTimeout(again)
+      loop.close()
+    },
+  }
+}
+
+/** Nobody else gets to it: its path is a secret, and it stops listening as soon as the one connection is there. */
+function openLoop(onLost) {
   const path = `/${randomBytes(16).toString('hex')}`
   let socket
-  let listening
   let client
   const app = App()
   app.ws(path, {
+    // Nobody answers pings here. With them and without a time, µWS sends one after 252 s, and closes 4 s later.
     idleTimeout: 0,
+    sendPingsAutomatically: false,
     upgrade(res, req, context) {
       res.upgrade({}, req.getHeader('sec-websocket-key'), '', '', context)
     },
@@ -25,14 +53,14 @@ export function openLender() {
       socket = undefined
     },
   })
-  // Without this interface there is no lender.
+  let listening
   app.listen('127.0.0.1', 0, (token) => {
     listening = token
-    if (token) client = connectTo(us_socket_local_port(token), path)
+    // Without this interface there is no lender.
+    if (token) client = connectTo(us_socket_local_port(token), path).on('close', onLost)
   })
 
   return {
-    /** Calls `act` within the cork; false: there is none now. */
     cork(act) {
       if (!socket) return false
       socket.cork(act)
@@ -49,6 +77,8 @@ function connectTo(port, path) {
   const client = connect(port, '127.0.0.1')
   client.unref()
   client.on('error', () => undefined)
+  // Else it would not see that the other end has closed.
+  client.resume()
   client.write(
     [
       `GET ${path} HTTP/1.1`,

@@ -188,12 +188,29 @@ export async function removeRetired(db: Db): Promise<number> {
   return removed
 }
 
+/** Texts removed in one statement; one has some kilobytes, and nearly a megabyte at most. */
+const PORTION_OF_TEXTS = 500
+
 /** Their time of use is looked at again where a change is just giving one out. */
 async function removeTexts(db: Db): Promise<void> {
-  await db`
-    delete from variable_texts t
-    where t.used_at < now() - interval '1 hour'
-      and not exists (select from variable_sets s where s.base_id = t.id)
-      and not exists (select from variable_sets s where s.own_id = t.id)
-      and not exists (select from variable_heads h where h.text_id = t.id)`
+  for (let after: string | null = '0'; after !== null;) {
+    const [row]: { last: string | null }[] = await db`
+      with portion as materialized (
+        select id
+        from variable_texts
+        where used_at < now() - interval '1 hour' and id > ${after}
+        order by id
+        limit ${PORTION_OF_TEXTS}
+      ),
+      gone as (
+        delete from variable_texts t
+        using portion
+        where t.id = portion.id and t.used_at < now() - interval '1 hour'
+          and not exists (select from variable_sets s where s.base_id = t.id)
+          and not exists (select from variable_sets s where s.own_id = t.id)
+          and not exists (select from variable_heads h where h.text_id = t.id)
+      )
+      select (select max(id) from portion) as last`
+    after = row!.last
+  }
 }

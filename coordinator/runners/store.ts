@@ -102,13 +102,29 @@ export async function useToken(tx: Tx, hash: Buffer): Promise<void> {
   await tx`update registration_tokens set uses_left = uses_left - 1 where hash = ${hash}`
 }
 
+/** Tokens removed in one statement: a key may leave more than a million of them. */
+const PORTION = 5000
+
 /** Rows that can serve nobody any more. */
 export async function deleteDeadTokens(db: Db): Promise<number> {
-  const rows = await db`
-    delete from registration_tokens
-    where expires_at < now() - interval '1 day'
-    returning id`
-  return rows.length
+  let removed = 0
+  for (let after: string | null = ''; after !== null;) {
+    const [row]: { last: string | null; removed: number }[] = await db`
+      with portion as materialized (
+        select id
+        from registration_tokens
+        where expires_at < now() - interval '1 day' and id > ${after}
+        order by id
+        limit ${PORTION}
+      ),
+      gone as (
+        delete from registration_tokens t using portion where t.id = portion.id returning t.id
+      )
+      select (select max(id) from portion) as last, (select count(*)::int from gone) as removed`
+    after = row!.last
+    removed += row!.removed
+  }
+  return removed
 }
 
 /** Number of runners of an org that have not been deregistered, counted up to `most`. */

@@ -5,6 +5,7 @@ import { anAgent, end, type Link, PATIENT_MS, returned, start, takeNext, type Te
 import { ageOffers, SWEEPING } from '../_kit/ageing.ts'
 import { aCoordinatorOfItsOwn, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
+import { countedDb } from '../_kit/counted-db.ts'
 import { aKeyText } from '../_kit/environments.ts'
 import { calls, evicted, parked, sleeps } from '../_kit/journal.ts'
 import { until } from '../_kit/until.ts'
@@ -195,6 +196,26 @@ test('very many retired sets are removed in portions, and those of runs and head
     select count(*)::int as count from variable_sets where retired_at < now() - interval '1 hour'`
   assert.equal(row!.count, 0)
   assert.deepEqual((await given()).variables, { PINNED: '1' })
+})
+
+test('very many texts are removed in portions, and those of sets and heads stay', async () => {
+  await set('WORDED', '1', staging)
+  await c.db`
+    insert into variable_texts (org_id, digest, bytes, content, used_at)
+    select ${c.orgId}, sha256(n::text::bytea), 2, '{}', now()
+    from generate_series(1, 1200) n`
+  await c.db`update variable_texts set used_at = now() - interval '2 hours'`
+  const [{ inUse }] = await c.db<[{ inUse: number }]>`
+    select count(*)::int as in_use
+    from variable_texts t
+    where exists (select from variable_sets s where t.id in (s.base_id, s.own_id))
+       or exists (select from variable_heads h where h.text_id = t.id)`
+  const counted = countedDb(c.db)
+  await cleanVariableSets({ ...c.deps, db: counted.db })
+  const [{ left }] = await c.db<[{ left: number }]>`select count(*)::int as left from variable_texts`
+  assert.equal(left, inUse)
+  assert.ok(counted.looks() >= 5, `${counted.looks()} statements`)
+  assert.deepEqual((await given()).variables, { WORDED: '1' })
 })
 
 test('who replaces large variables again and again is refused before they fill the disk', async () => {

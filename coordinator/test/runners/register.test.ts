@@ -7,6 +7,7 @@ import { onMoment } from '@windlass/shared/probe.ts'
 import { callOp } from '@windlass/shared/ops/call.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
+import { countedDb } from '../_kit/counted-db.ts'
 import { deleteDeadTokens } from '../../runners/store.ts'
 import { keyPair, registration } from '../_kit/agent.ts'
 import { entriesOf } from '../_kit/audit.ts'
@@ -142,6 +143,20 @@ test('a token is kept as its hash only, and goes a day after it has expired', as
   const { token: young } = await mint()
   assert.ok((await deleteDeadTokens(c.db)) > 0)
   assert.equal((await c.db`select 1 from registration_tokens`).length, 1)
+  await register(young)
+})
+
+test('very many dead tokens go in portions', async () => {
+  const { token: young } = await mint()
+  await c.db`
+    insert into registration_tokens (id, pool_id, hash, uses_left, created_by, expires_at)
+    select 'rtk_' || lpad(n::text, 26, '0'), t.pool_id, sha256(n::text::bytea), 1, t.created_by,
+           now() - interval '2 days'
+    from generate_series(1, 12_000) n
+    join registration_tokens t on t.id = (select max(id) from registration_tokens)`
+  const counted = countedDb(c.db)
+  assert.equal(await deleteDeadTokens(counted.db), 12_000)
+  assert.ok(counted.looks() >= 3, `${counted.looks()} statements`)
   await register(young)
 })
 

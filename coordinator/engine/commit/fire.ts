@@ -22,7 +22,7 @@ import {
   withoutBehind,
 } from './timers-behind.ts'
 import { holdBack, type HoldDeps } from './held-timers.ts'
-import { type Entry, renewQueueTimeouts } from './late-entries.ts'
+import { type Entry, renewQueueTimeouts, yetToEnter } from './late-entries.ts'
 import { warmTerms } from './versions.ts'
 import * as runStore from '../store/runs.ts'
 import * as store from '../store/timers.ts'
@@ -119,11 +119,14 @@ async function fire(deps: FireDeps, due: store.Upcoming[], how: How): Promise<st
     const taken = mine.filter((timer) => there.has(keyOf(timer)))
     const answers = await timedOutInputs(tx, taken)
     const throttled = await takeTheirTurns(tx, taken, runs, there)
-    const renewed = await renewQueueTimeouts({ ...deps, tx }, entriesOf(deps, taken, { runs, throttled }))
+    const renewed = await renewQueueTimeouts({ ...deps, tx }, entriesOf(taken, { runs, throttled }))
+    const queued = runsOf(taken, 'queue-timeout', runs).filter((run) => !renewed.has(run))
+    const outside = await yetToEnter(tx, queued)
     const touched = new Set<Moving>()
     for (const timer of taken) {
       const run = runs.get(timer.runId)
-      if (!run || throttled.has(keyOf(timer)) || (timer.kind === 'queue-timeout' && renewed.has(run))) continue
+      if (!run || throttled.has(keyOf(timer))) continue
+      if (timer.kind === 'queue-timeout' && (renewed.has(run) || outside.has(run))) continue
       await act({ ...deps, tx }, run, timer, answers)
       touched.add(run)
     }
@@ -133,7 +136,7 @@ async function fire(deps: FireDeps, due: store.Upcoming[], how: How): Promise<st
     )
     await store.insert(
       tx,
-      taken.flatMap((timer) => againLater(deps, timer, runs.get(timer.runId))),
+      taken.flatMap((timer) => againLater(deps, timer, { run: runs.get(timer.runId), outside })),
     )
     // What else comes due for a run that is being stopped does not put its deadline off.
     const overtime = new Set(taken.filter(({ kind }) => kind === 'wall-timeout').map(({ runId }) => runId))
@@ -193,28 +196,35 @@ async function takeTheirTurns(
   return new Map(later.map(({ timer, inMs }) => [keyOf(timer), inMs]))
 }
 
-/** A look for what is due comes hardly so late. */
-const LATE_MS = 5000
+type Kind = store.DueTimer['kind']
 
-/** What enters the queue by these timers, now or later, and may be late. */
-function entriesOf(
-  { grace }: FireDeps,
-  taken: readonly store.Upcoming[],
+const runsOf = (taken: readonly store.DueTimer[], kind: Kind, runs: ReadonlyMap<string, Moving>) =>
+  taken.flatMap((timer) => (timer.kind === kind ? (runs.get(timer.runId) ?? []) : []))
+
+/** What enters the queue by these timers, now or later. */
+const entriesOf = (
+  taken: readonly store.DueTimer[],
   { runs, throttled }: { runs: ReadonlyMap<string, Moving>; throttled: ReadonlyMap<string, number> },
-): Entry[] {
-  const isAfterOutage = grace.now() !== undefined
-  return taken.flatMap((timer) => {
+): Entry[] =>
+  taken.flatMap((timer) => {
     const run = runs.get(timer.runId)
-    const mayBeLate = timer.kind === 'enqueue' && (isAfterOutage || timer.inMs < -LATE_MS)
-    return run && mayBeLate ? [{ run, inMs: throttled.get(keyOf(timer)) ?? 0 }] : []
+    return run && timer.kind === 'enqueue' ? [{ run, inMs: throttled.get(keyOf(timer)) ?? 0 }] : []
   })
-}
 
 const isBeingStopped = (run: Moving) => run.timedOut && run.place !== null
 
+/** When to look again whether a run has entered the queue. */
+const ENTERED_MS = 1000
+
 /** A run that is just being offered may come back into the queue, where its time is up. */
-function againLater(deps: { config: Config }, { runId, kind, n }: store.DueTimer, run?: Moving): store.NewTimer[] {
-  const isOffered = kind === 'queue-timeout' && run?.status === 'pending' && mayTimeOutInQueue(run)
+function againLater(
+  deps: { config: Config },
+  { runId, kind, n }: store.DueTimer,
+  { run, outside }: { run: Moving | undefined; outside: ReadonlySet<Moving> },
+): store.NewTimer[] {
+  if (kind !== 'queue-timeout' || !run) return []
+  if (outside.has(run)) return [{ runId, kind, n, due: { inMs: ENTERED_MS } }]
+  const isOffered = run.status === 'pending' && mayTimeOutInQueue(run)
   return isOffered ? [{ runId, kind, n, due: { inMs: deps.config.offerMs } }] : []
 }
 

@@ -11,15 +11,15 @@ export interface Entry {
 }
 
 /**
- * Runs of which nobody let them into the queue when their time had come, as no coordinator was there: how long they may
- * wait there counts from their entry. One that was given out before has been in the queue, and its time goes on.
- * Answers those that have all their time before them now.
+ * Runs of which nobody let them into the queue when their time had come, as no coordinator was there, it stood still,
+ * or the locks of their limits were held: how long they may wait there counts from their entry. One that was given out
+ * before has been in the queue, and its time goes on. Answers those that have all their time before them now.
  */
 export async function renewQueueTimeouts(
   { tx, versionTerms }: { tx: Tx; versionTerms: TermsReader },
   entries: readonly Entry[],
 ): Promise<Set<Moving>> {
-  const first = entries.filter(({ run }) => run.epoch === 0 && run.status === 'queued' && mayTimeOutInQueue(run))
+  const first = entries.filter(({ run }) => isNew(run))
   const ids = first.map(({ run }) => run.versionId)
   await versionTerms.warm(ids, tx)
   const timed = []
@@ -41,3 +41,17 @@ export async function renewQueueTimeouts(
   )
   return new Set(renewed.map(({ run }) => run))
 }
+
+/**
+ * Those of these runs, whose time in the queue is over, that have yet to enter it: after a stall what ends runs and
+ * what lets them into the queue is done side by side.
+ */
+export async function yetToEnter(tx: Tx, runs: readonly Moving[]): Promise<Set<Moving>> {
+  const fresh = runs.filter(isNew)
+  if (fresh.length === 0) return new Set()
+  const ids = fresh.map(({ id }) => id)
+  const outside = new Set(await store.yetToEnter(tx, ids))
+  return new Set(fresh.filter(({ id }) => outside.has(id)))
+}
+
+const isNew = (run: Moving) => run.epoch === 0 && run.status === 'queued' && mayTimeOutInQueue(run)

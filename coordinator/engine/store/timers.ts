@@ -191,8 +191,8 @@ export async function enterLater(tx: Tx, runs: readonly { id: RunId; inMs: numbe
     where r.id = l.id`
 }
 
-/** Hardly a look for what is due comes later. */
-const LATE = '5 seconds'
+/** No `timeout.queue` is shorter: a run that is not late by this much enters before its time is over. */
+const LATE = '1 second'
 
 /** Those of these runs whose time to enter the queue, for the first time, was well before now. */
 export async function enteringLate(tx: Tx, ids: readonly RunId[]): Promise<RunId[]> {
@@ -201,6 +201,13 @@ export async function enteringLate(tx: Tx, ids: readonly RunId[]): Promise<RunId
     from runs
     where id = any(${[...ids]}) and ${onlyFilters(tx, tx`queued_at < now() - ${LATE}::text::interval`)}`
   return rows.map(({ id }) => id)
+}
+
+/** Those of these runs that enter the queue by a timer that is still there. */
+export async function yetToEnter(tx: Tx, ids: readonly RunId[]): Promise<RunId[]> {
+  const rows = await tx<{ runId: RunId }[]>`
+    select run_id from timers where run_id = any(${[...ids]}) and kind = 'enqueue'`
+  return rows.map(({ runId }) => runId)
 }
 
 /** They stay in this order: of two sleeps of a run the shorter one has to win. */

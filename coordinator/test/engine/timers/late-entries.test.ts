@@ -51,6 +51,50 @@ for (const [when, begins] of [
     await c.call(ops.runs.cancel, { run: run.id })
   })
 
+test('a stall of seconds takes nothing of the time that runs may wait in the queue', async () => {
+  isLongAgo(c)
+  const throttle = { limit: 1, per: '1h' }
+  await aWorkflow(c, { slug: 'stalled', descriptor: { ...TIMED, throttle } })
+  const runs: string[] = []
+  for (const workflow of ['timed', 'stalled', 'stalled'])
+    runs.push((await c.call(ops.runs.trigger, { org: c.org, workflow, delayMs: HOUR_MS })).run.id)
+  await c.db`update runs set queued_at = now() - interval '4 seconds' where id = any(${runs})`
+  await c.db`
+    update timers
+    set due_at = now() - case kind when 'enqueue' then interval '4 seconds' else interval '2 seconds' end
+    where run_id = any(${runs}) and kind in ('enqueue', 'queue-timeout')`
+  lookNow(c)
+  for (const [i, entersInMs] of [0, 0, HOUR_MS].entries()) {
+    const { status, inMs } = await untilPolled('all its time', async () => {
+      const { status } = await runOf(c, runs[i]!)
+      const inMs = (await timerOf(c, runs[i]!, 'queue-timeout'))?.inMs ?? 0
+      return (status !== 'queued' || inMs > 60_000) && { status, inMs }
+    })
+    assert.equal(status, 'queued')
+    assert.ok(Math.abs(inMs - entersInMs - HOUR_MS) < 60_000, `${inMs} ms`)
+  }
+  for (const run of runs) await c.call(ops.runs.cancel, { run })
+})
+
+test('the time in the queue of a run that has yet to enter it is not over', async () => {
+  isLongAgo(c)
+  const { run } = await c.call(ops.runs.trigger, { org: c.org, workflow: 'timed', delayMs: HOUR_MS })
+  // As if the locks of its limits had been held: what lets it in was put off.
+  await c.db`update runs set queued_at = now() - interval '3 seconds' where id = ${run.id}`
+  await c.db`update timers set due_at = now() where run_id = ${run.id} and kind = 'queue-timeout'`
+  lookNow(c)
+  const timer = await untilPolled('a look at its time', async () => {
+    const timer = await timerOf(c, run.id, 'queue-timeout')
+    return (!timer || timer.inMs > 0) && { isThere: timer !== undefined }
+  })
+  assert.ok(timer.isThere)
+  await c.db`update timers set due_at = now() where run_id = ${run.id} and kind = 'enqueue'`
+  lookNow(c)
+  await untilPolled('the queue', async () => (await c.db`select from run_queue where run_id = ${run.id}`).length > 0)
+  assert.ok((await timerOf(c, run.id, 'queue-timeout'))!.inMs > HOUR_MS - 60_000)
+  await c.call(ops.runs.cancel, { run: run.id })
+})
+
 test('a run whose turn at its throttle is still to come has all its time in the queue from then on', async () => {
   await outageEnds(c)
   const throttle = { limit: 1, per: '1h' }

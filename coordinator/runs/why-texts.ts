@@ -53,7 +53,8 @@ export function refusal({ refusedSince, runner }: Situation): Cause | undefined 
     message:
       `The coordinator cannot store what ${runner} reports of it, so its log lacks what it does. ` +
       'The runner keeps that on its disk and sends it again. ' +
-      'The run fails after ten minutes in which only its reports are refused.',
+      'The run fails after ten minutes in which only its reports are refused. ' +
+      'It does not while that is as others hold its rows, or as the database has no room: then it goes on after that.',
     since: refusedSince,
     change: 'Whoever runs the coordinator: its log has the cause, as `run.entries.refused` with the id of this run.',
   })

@@ -11,29 +11,43 @@ export function waitCause(run: Situation, wait: Wait): Cause {
     return causeOf({
       ...about,
       code: 'SLEEP',
-      message: wait.dueAt === null ? 'It sleeps.' : `It sleeps until ${timeText(wait.dueAt)}.`,
+      message: sleepMessage(run, wait),
       change: 'It ends by itself.',
     })
-  return wait.kind === 'input' ? inputCause(wait, about) : childCause(run, wait, about)
+  return wait.kind === 'input' ? inputCause(run, wait, about) : childCause(run, wait, about)
 }
 
-function inputCause(wait: Wait, about: object): Cause {
+/** What is due is done at once, but for a stall of a coordinator, an outage, or a row that somebody has locked. */
+const LATE = 'The coordinator has yet to come to it, as it is behind, was away or finds the run locked'
+
+function sleepMessage({ now }: Situation, { dueAt }: Wait): string {
+  if (dueAt === null) return 'It sleeps.'
+  if (dueAt > now) return `It sleeps until ${timeText(dueAt)}.`
+  return `Its sleep was over at ${timeText(dueAt)}. ${LATE}; then it goes on.`
+}
+
+function inputCause(run: Situation, wait: Wait, about: object): Cause {
   const inputId = wait.inputId!
   return causeOf({
     ...about,
     code: 'INPUT',
-    message: inputMessage(wait),
+    message: inputMessage(run, wait),
     change: `Anybody who may start runs: \`windlass inputs respond ${inputId} '<answer as JSON>'\`.`,
     inputId,
   })
 }
 
-function inputMessage({ prompt, dueAt, hasDefault }: Wait): string {
+function inputMessage({ now }: Situation, { prompt, dueAt, hasDefault }: Wait): string {
   // On one line: it becomes part of a sentence.
   const line = (prompt ?? '').replace(/\s+/g, ' ').trim()
   const shown = line.length > PROMPT_SHOWN ? `${line.slice(0, PROMPT_SHOWN)}…` : line
   if (dueAt === null) return `It waits for an answer to: ${shown}`
   const then = hasDefault ? 'it goes on with the answer that its program has set for that' : 'the call fails'
+  if (dueAt <= now)
+    return (
+      `Its time for an answer was over at ${timeText(dueAt)}. ${LATE}, and an answer is taken until it does; ` +
+      `then ${then}. It asks: ${shown}`
+    )
   return `It waits for an answer until ${timeText(dueAt)}; then ${then}. It asks: ${shown}`
 }
 

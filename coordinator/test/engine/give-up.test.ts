@@ -75,6 +75,7 @@ test('entries that may be stored later are refused by name, and stored when thei
   const codes = async () => (await why()).causes.map(({ code }) => code)
   await untilPolled('the reason', async () => (await codes())[0] === 'REPORTS_REFUSED')
   assert.match((await why()).summary, /cannot store what .* reports/)
+  assert.match((await why()).summary, /fails after ten minutes .*\. It does not while that is as others hold its rows/)
   await c.db.unsafe('drop trigger refuse on run_events')
   link = await agent.connect([placementOf(offer)])
   assert.deepEqual(await link.report(offer, 2, line('later')), { kind: 'ack', seq: 2 })

@@ -1,6 +1,7 @@
 import type { RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Candidate, Pair, QueueHead, Reservation } from './candidate.ts'
 import { match } from './match.ts'
+import { readNeeds } from './needs.ts'
 
 /** The first runs of a line that are looked at in one go, when there are few lines; of many lines fewer each. */
 const LOOKED_AT = 512
@@ -16,8 +17,8 @@ export interface Waiting {
   heads(of: { needs: string[]; each: number }): Promise<QueueHead[]>
   /** Those of these runners that may be given work. */
   candidates(runnerIds: readonly RunnerId[]): Promise<Candidate[]>
-  /** All that may be given work, whether or not they ask for it now. */
-  workers(): Promise<Candidate[]>
+  /** All that may be given work, whether or not they ask for it now, with those of these labels that they carry. */
+  workers(labels: readonly string[]): Promise<Candidate[]>
   /** Those of these runs that still wait, and have waited for long, in the order in which the pool gives them out. */
   oldAmong(runIds: readonly RunId[]): Promise<QueueHead[]>
 }
@@ -65,9 +66,18 @@ export async function planPiece(
   const candidates = found.map((one) => ({ ...one, free: free.get(one.runnerId)! }))
   const ask = { heads, candidates, each, most, reserved }
   const first = await match(ask)
-  const { pairs, reservations } = first.isStarving ? await match({ ...ask, workers: await waiting.workers() }) : first
+  const { pairs, reservations } = first.isStarving
+    ? await match({ ...ask, workers: await waiting.workers(starvingFor(heads)) })
+    : first
   if (next === undefined) return { pairs, round: { ...NEW_ROUND, reservations } }
   return { pairs, round: { ...round, after: next, reservations } }
+}
+
+/** Labels of the runs for which a worker may be kept. */
+function starvingFor(heads: readonly QueueHead[]): string[] {
+  const needs = new Set(heads.flatMap((head) => (head.isOld ? [head.needs] : [])))
+  const lines = [...needs].map(readNeeds).filter(({ slots }) => slots > 1)
+  return [...new Set(lines.flatMap(({ labels }) => labels))]
 }
 
 /** What its run does not need any more has ended: it was given to a runner, or cancelled. */

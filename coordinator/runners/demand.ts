@@ -31,7 +31,9 @@ export function createDemandReader(db: Db): DemandReader {
     const known = found.get(key)
     if (known) return known
     const since = performance.now()
-    const figures = read(db, id).then((reading) => figuresOf(reading, PoolSettings.parse(settings)))
+    const figures = read(db, id).then(({ asked, ...reading }) =>
+      figuresOf(reading, PoolSettings.parse(settings), asked),
+    )
     const drop = () => found.delete(key)
     found.set(key, figures)
     const rest = () => {
@@ -44,14 +46,24 @@ export function createDemandReader(db: Db): DemandReader {
   }
 }
 
-async function read(db: Db, poolId: PoolId): Promise<Reading> {
-  const [queued, capacity] = await Promise.all([store.queued(db, poolId), store.capacity(db, poolId)])
-  return { queued, capacity }
+/** Of what runners carry only that which is asked for: 20,000 of them may have 64 MB of labels. */
+async function read(db: Db, poolId: PoolId): Promise<Reading & { asked: Asked }> {
+  const queued = await store.queued(db, poolId)
+  const asked = await askedIn(queued)
+  const labels = new Set([...asked.largest, ...asked.shown].flatMap((line) => line.labels))
+  return { queued, capacity: await store.capacity(db, poolId, [...labels]), asked }
 }
 
 /** Runs that need the same, and runners that carry all of the labels and have so many slots in all. */
 interface Line extends Needs {
   runs: number
+}
+
+/** What waits in a pool, and what of it is compared with the runners. */
+interface Asked {
+  lines: Line[]
+  largest: Line[]
+  shown: Omit<PoolDemand['byLabels'][number], 'freeSlots'>[]
 }
 
 interface OpenRunner {
@@ -78,8 +90,12 @@ export async function demandOf(
 }
 
 /** With turns of others in between: there may be thousands of runners and of combinations of labels. */
-export async function figuresOf({ queued, capacity }: Reading, settings: PoolSettings): Promise<Figures> {
-  const lines = await mapInSlices(queued, ({ needs, runs }): Line => ({ ...readNeeds(needs), runs }))
+export async function figuresOf(
+  { queued, capacity }: Reading,
+  settings: PoolSettings,
+  asked?: Asked,
+): Promise<Figures> {
+  const { lines, largest, shown } = asked ?? (await askedIn(queued))
   const able = capacity.filter((row) => row.takesWork && lacking(row, settings) === undefined)
   const open = await mapInSlices(able, (row) => openRunner(row, settings.labels))
   const wants = lines.map(slotsOf)
@@ -98,8 +114,23 @@ export async function figuresOf({ queued, capacity }: Reading, settings: PoolSet
       draining: count((row) => row.isDraining),
       offline: count((row) => !row.online),
     },
-    missingSlots: sum(wants) - (await served(lines, open)),
-    byLabels: await byLabels(lines, open),
+    missingSlots: sum(wants) - (await served(largest, open)),
+    byLabels: await byLabels(shown, open),
+  }
+}
+
+async function askedIn(queued: readonly store.QueuedRow[]): Promise<Asked> {
+  const lines = await mapInSlices(queued, ({ needs, runs }): Line => ({ ...readNeeds(needs), runs }))
+  const alike = [...Map.groupBy(lines, ({ labels }) => labels.join()).values()]
+  const sets = alike.map((group) => ({
+    labels: group[0]!.labels,
+    queuedRuns: sum(group.map(({ runs }) => runs)),
+    queuedSlots: sum(group.map(slotsOf)),
+  }))
+  return {
+    lines,
+    largest: lines.toSorted((a, b) => slotsOf(b) - slotsOf(a)).slice(0, MOST_SIDES),
+    shown: sets.toSorted((a, b) => b.queuedSlots - a.queuedSlots).slice(0, LABEL_SETS_SHOWN),
   }
 }
 
@@ -134,8 +165,7 @@ async function together(open: readonly OpenRunner[], asked: ReadonlySet<string>)
  * Slots of the queue that the free ones could have at once: as many as there can be, or where there are too many
  * combinations at least so many. What is not looked at counts as not served.
  */
-async function served(all: readonly Line[], open: readonly OpenRunner[]): Promise<number> {
-  const lines = all.toSorted((a, b) => slotsOf(b) - slotsOf(a)).slice(0, MOST_SIDES)
+async function served(lines: readonly Line[], open: readonly OpenRunner[]): Promise<number> {
   const asked = new Set(lines.flatMap(({ labels }) => labels))
   const alike = await together(open, asked)
   const rooms = alike.sort((a, b) => freeOf(b) - freeOf(a)).slice(0, MOST_SIDES)
@@ -150,14 +180,7 @@ async function served(all: readonly Line[], open: readonly OpenRunner[]): Promis
 /** Slots of a room that carries the labels of the line. A run is on one runner, so a rest that is too small serves it nothing. */
 const fits = ({ slots }: Line, room: Room) => Math.floor(room.free / slots) * slots * room.count
 
-async function byLabels(lines: readonly Line[], open: readonly OpenRunner[]): Promise<PoolDemand['byLabels']> {
-  const alike = [...Map.groupBy(lines, ({ labels }) => labels.join()).values()]
-  const all = alike.map((group) => ({
-    labels: group[0]!.labels,
-    queuedRuns: sum(group.map(({ runs }) => runs)),
-    queuedSlots: sum(group.map(slotsOf)),
-  }))
-  const shown = all.toSorted((a, b) => b.queuedSlots - a.queuedSlots).slice(0, LABEL_SETS_SHOWN)
+async function byLabels(shown: Asked['shown'], open: readonly OpenRunner[]): Promise<PoolDemand['byLabels']> {
   const carrying = await readCarriers(open, new Set(shown.flatMap(({ labels }) => labels)))
   const freeFor = (labels: readonly string[]) => sum([...indexesOf(carrying(labels))].map((index) => open[index]!.free))
   return shown.map((each) => ({ ...each, freeSlots: freeFor(each.labels) }))

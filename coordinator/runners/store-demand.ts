@@ -1,5 +1,6 @@
 import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
 import type { Db, Sql } from '../db/client.ts'
+import { labelsAmong } from '../db/labels-among.ts'
 import { isMeant, online } from './store.ts'
 
 /** By id or name. Without what else a pool is shown with: counting its queue is dear where it is long. */
@@ -33,6 +34,7 @@ export function queued(db: Db, poolId: PoolId): Promise<QueuedRow[]> {
 }
 
 export interface CapacityRow {
+  /** Those of its own that were asked for. */
   labels: string[]
   slots: number
   capabilities: string[]
@@ -58,10 +60,11 @@ export const held = (sql: Sql) => sql`
   join runs run on run.id = l.run_id
   where l.runner_id = r.id`
 
-export function capacity(db: Db, poolId: PoolId): Promise<CapacityRow[]> {
+export function capacity(db: Db, poolId: PoolId, asked: readonly string[]): Promise<CapacityRow[]> {
   return db<CapacityRow[]>`
-    select r.labels, r.slots, r.capabilities, ${online(db)} as online, ${takesWork(db)} is true as takes_work, i.state = 'draining' as is_draining,
-           held.executing, held.used
+    select r.slots, r.capabilities, ${online(db)} as online, ${takesWork(db)} is true as takes_work,
+           i.state = 'draining' as is_draining, held.executing, held.used,
+           ${labelsAmong(db, db`r.labels`, asked)} as labels
     from runners r
     join runner_intake i on i.runner_id = r.id
     cross join lateral (${held(db)}) held

@@ -70,6 +70,6 @@ const waitingIn = (db: Db, poolId: PoolId, floor: number): Waiting => ({
   lines: (of) => waiting.lines(db, poolId, { ...of, floor }),
   heads: (of) => waiting.queueHeads(db, poolId, { ...of, oldMs: OLD_MS, floor }),
   candidates: (runnerIds) => waiting.candidates(db, poolId, runnerIds),
-  workers: () => waiting.workers(db, poolId),
+  workers: (labels) => waiting.workers(db, poolId, labels),
   oldAmong: (runIds) => waiting.oldAmong(db, poolId, { runIds, oldMs: OLD_MS }),
 })

@@ -2,6 +2,7 @@ import type { PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import { foundBy, onlyFilters } from '../../db/by-key.ts'
 import type { Db, Sql } from '../../db/client.ts'
 import type { Candidate, QueueHead } from '../../matching/candidate.ts'
+import { labelsAmong } from '../../db/labels-among.ts'
 import { demands, isAble, isOpen } from './claim.ts'
 
 /** The different needs of what waits in a pool, or those behind `after`; each is found by one step through the index. */
@@ -67,15 +68,15 @@ export function oldAmong(
     order by q.is_resume desc, q.priority desc, q.position`
 }
 
-const candidate = (sql: Sql) => sql`
-  r.id as runner_id, r.slots,
-  r.labels || array(select json_array_elements_text(coalesce(p.settings -> 'labels', '[]'))) as labels`
+/** Of the runner `r`: its own and those of its pool `p`. */
+const labels = (sql: Sql) => sql`
+  r.labels || array(select json_array_elements_text(coalesce(p.settings -> 'labels', '[]')))`
 
 /** What those of these runners carry that may be given work. `free` is not looked up: their polls say it. */
 export function candidates(db: Db, poolId: PoolId, runnerIds: readonly RunnerId[]): Promise<Candidate[]> {
   return db<Candidate[]>`
     with ${demands(db, poolId)}
-    select ${candidate(db)}, 0 as free
+    select r.id as runner_id, r.slots, ${labels(db)} as labels, 0 as free
     from unnest(${[...runnerIds]}::text[]) as t (runner_id)
     join runners r on r.id = t.runner_id
     join runner_intake i on i.runner_id = r.id
@@ -84,11 +85,14 @@ export function candidates(db: Db, poolId: PoolId, runnerIds: readonly RunnerId[
     where ${isOpen(db)} and ${isAble(db)}`
 }
 
-/** All runners of a pool that work and may be given more, whether or not they ask for it now. */
-export function workers(db: Db, poolId: PoolId): Promise<Candidate[]> {
+/**
+ * All runners of a pool that work and may be given more, whether or not they ask for it now, with those of their labels
+ * that are asked for: a pool has 20,000 of them at most.
+ */
+export function workers(db: Db, poolId: PoolId, asked: readonly string[]): Promise<Candidate[]> {
   return db<Candidate[]>`
     with ${demands(db, poolId)}
-    select ${candidate(db)}, r.slots - used.slots as free
+    select r.id as runner_id, r.slots, r.slots - used.slots as free, ${labelsAmong(db, labels(db), asked)} as labels
     from runners r
     join runner_intake i on i.runner_id = r.id
     join runner_pools p on p.id = r.pool_id

@@ -129,7 +129,8 @@ export class PoolModel {
       lines: async ({ after, most }) => lines.filter((one) => after === undefined || one > after).slice(0, most),
       heads: async ({ needs, each }) => needs.flatMap((one) => firstOf(one, each)).sort(inOrder),
       candidates: async (ids) => workers.filter(({ runnerId }) => ids.includes(runnerId)),
-      workers: async () => workers,
+      workers: async (asked) =>
+        workers.map((one) => ({ ...one, labels: one.labels.filter((label) => asked.includes(label)) })),
       oldAmong: async (ids) => queue.filter(({ runId, isOld }) => isOld && ids.includes(runId)),
     }
   }

@@ -38,7 +38,7 @@ const EXEMPT: readonly { begins: RegExp; why: string; isSeldom?: true }[] = [
     begins: /^select p\.id, o\.slug as org, p\.name, p\.settings/,
     why: 'counts runners and queue of a pool; pools of an org',
   },
-  { begins: /^select r\.labels, (r\.slots, )?r\.capabilities/, why: 'all runners of a pool: its capacity' },
+  { begins: /^select (r\.labels|r\.slots), r\.capabilities/, why: 'all runners of a pool: its capacity' },
   { begins: /^select a\.id, a\.at, a\.actor_kind/, why: 'a list: without statistics by another index of the org' },
   {
     begins: /^select a\.id, coalesce\(octet_length\(a\.before/,

@@ -8,6 +8,7 @@ import { anOrg, aCoordinator, aRun, refusal, type TestCoordinator } from '../_ki
 import { rowsRead } from '../_kit/rows-read.ts'
 import { untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
+import { workers } from '../../engine/store/queue-heads.ts'
 import { createDemandReader, figuresOf } from '../../runners/demand.ts'
 import * as store from '../../runners/store-demand.ts'
 import { turnsBeside } from '../_kit/turns.ts'
@@ -41,6 +42,24 @@ test('an empty pool asks for nothing', async () => {
     missingSlots: 0,
     byLabels: [],
   })
+})
+
+test('of the labels of runners only those are read that are asked for', async () => {
+  const name = 'wordy'
+  const settings = { labels: ['pooled'] }
+  const { id } = (await c.call(ops.pools.create, { org: c.org, name, settings })).runnerPool
+  const agent = await anAgent(c, { pool: id, labels: ['a', 'b', 'c'] })
+  await c.db`update runners set last_poll_at = now() where id = ${agent.id}`
+  const labelsOf = async (asked: string[]) => {
+    const [[row], [worker]] = await Promise.all([store.capacity(c.db, id, asked), workers(c.db, id, asked)])
+    return [row!.labels, worker!.labels]
+  }
+  assert.deepEqual(await labelsOf([]), [[], []])
+  assert.deepEqual(await labelsOf(['c', 'pooled', 'a', 'else']), [
+    ['a', 'c'],
+    ['a', 'c', 'pooled'],
+  ])
+  agent.close()
 })
 
 /** A machine as the random scenario has it, and what it has: whether it was accepted, whether it is parked, how many slots. */

@@ -73,13 +73,14 @@ class Redactors implements RedactorCache {
       this.#releaseOf(run, cached)
       return undefined
     }
-    cached.isIn = true
+    // The run may have been released meanwhile.
+    cached.isIn = cached.runs.size > 0
     return redactor
   }
 
   async holdAnyway(run: string, secrets: SecretValues): Promise<Redactor> {
     const { cached, redactor } = await this.#take(run, secrets)
-    cached.isIn = true
+    cached.isIn = cached.runs.size > 0
     return redactor
   }
 

@@ -57,7 +57,7 @@ class JournalEngine implements Engine {
       for (const n of this.#inbox.numbers()) this.#makeReady(n)
     },
     beginHeld: () => {
-      for (const call of this.#replay.held) this.#entries.begin(call)
+      for (const call of this.#replay.takeHeld()) this.#entries.begin(call)
     },
     hold: () => this.#hold('state', true),
     letGo: () => this.#hold('state', false),
@@ -67,10 +67,7 @@ class JournalEngine implements Engine {
       this.#outbox.close()
       this.#entries.stopTimers()
     },
-    rejectWaits: () => {
-      this.#entries.refuseAll(this.#reason)
-      for (const call of [...this.#replay.held, ...this.#handover.calls]) this.#entries.refuse(call, this.#reason)
-    },
+    rejectWaits: () => this.#entries.refuseAll(this.#reason, [...this.#replay.takeHeld(), ...this.#handover.calls]),
   }
 
   constructor(options: EngineOptions, port: Port) {

@@ -8,6 +8,7 @@ import { checkRoom } from './limits.ts'
 import type { Outbox } from './outbox.ts'
 import { isAnyPending, outcomeBefore, outcomeOf, waitedFor, type Pending } from './pending.ts'
 import type { EngineOptions, Port } from './port.ts'
+import { createRefused } from './refused.ts'
 import type { Scopes } from './scopes.ts'
 import { executeStep, type Outcome } from './step.ts'
 
@@ -40,6 +41,7 @@ const BEHIND_FAILURE = 200
 export class Entries {
   readonly #needs: EntriesNeeds
   readonly #former: ReturnType<typeof createFormer>
+  readonly #refused: ReturnType<typeof createRefused>
   readonly #pending = new Map<number, Pending>()
   /** Number of the last entry. */
   #last: number
@@ -53,6 +55,7 @@ export class Entries {
 
   constructor({ attempt, journal, entries, forgotten, replay }: EngineOptions, needs: EntriesNeeds) {
     this.#needs = needs
+    this.#refused = createRefused(needs.port, () => needs.isOver())
     this.#former = createFormer(journal.filter((record) => record.attempt < attempt))
     this.#last = journal.reduce((most, { n }) => Math.max(most, n), entries)
     this.#forgotten = forgotten
@@ -132,19 +135,23 @@ export class Entries {
     // Nobody may be looking at it just now, and that is no reason to end the run in the midst of its tidying up.
     call.promise.catch(() => {})
     const outcome = outcomeBefore(record)
-    if (outcome) settle(call, outcome)
+    if (outcome) this.#refused.give(call, outcome, record)
     else if ('act' in call.work) void this.#execute(call, true)
-    else call.reject(reason)
+    else this.#refused.reject(call, reason)
   }
 
-  /** Steps that are being executed go on, and their results go to the program and nowhere else. */
-  refuseAll(reason: Error): void {
+  /**
+   * What is pending, and what was called and not begun. Steps that are being executed go on, and their results go to
+   * the program and nowhere else.
+   */
+  refuseAll(reason: Error, calls: readonly Call[]): void {
     for (const found of this.#pending.values()) {
       const outcome = outcomeOf(found)
       if (found.call.kind !== 'step') this.refuse(found.call, reason, found.record)
-      else if (outcome) settle(found.call, outcome)
+      else if (outcome) this.#refused.give(found.call, outcome, found.record)
     }
     this.#pending.clear()
+    for (const call of calls) this.refuse(call, reason)
   }
 
   stopTimers(): void {

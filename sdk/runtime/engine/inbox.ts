@@ -1,7 +1,7 @@
 import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
 
 /** Of an entry that an earlier attempt has left. */
-type FormerResult = Pick<JournalRecord, 'attempt' | 'delivered' | 'former' | 'completed'>
+export type FormerResult = Pick<JournalRecord, 'attempt' | 'delivered' | 'former' | 'completed'>
 
 /** The last attempt that was given it, and its place in the order there. */
 const lastGiven = ({ attempt, delivered, former }: FormerResult): JournalRecord['former'] =>
@@ -11,7 +11,7 @@ const lastGiven = ({ attempt, delivered, former }: FormerResult): JournalRecord[
  * What earlier attempts were given comes before what came since, else a race ends otherwise. The last of them counts
  * first: it has followed the order of those before it.
  */
-function comesBefore(a: FormerResult, b: FormerResult): boolean {
+export function comesBefore(a: FormerResult, b: FormerResult): boolean {
   const [givenA, givenB] = [lastGiven(a), lastGiven(b)]
   if (!givenA && !givenB) return (a.completed ?? Infinity) < (b.completed ?? Infinity)
   if (!givenA || !givenB) return Boolean(givenA)

@@ -24,7 +24,7 @@ export function waitedFor(pending: Iterable<Pending>): SuspendKind | undefined {
 /** What an earlier process had done, or was given. */
 export function outcomeBefore(record: JournalRecord | undefined): Outcome | undefined {
   if (!record || record.state === 'open') return undefined
-  if (record.kind !== 'step' && record.delivered === null) return undefined
+  if (record.kind !== 'step' && record.delivered === null && !record.former) return undefined
   return { state: record.state, result: record.result ?? 'null' }
 }
 

@@ -32,9 +32,9 @@ export class Replay {
     this.#hooks = hooks
   }
 
-  /** The calls that were held, in their order. */
-  get held(): readonly Call[] {
-    return this.#held
+  /** The calls that were held, in their order; each once. */
+  takeHeld(): Call[] {
+    return this.#held.splice(0)
   }
 
   /** False: the call is not recorded like this. */

@@ -95,3 +95,13 @@ test('all large ones that runs have take no more than a bound, and small ones al
   bounded.release('run_2')
   assert.equal(await bounded.hold('run_2', large(2)), undefined)
 })
+
+test('a run that is gone before its redactor is made leaves its room to others', async () => {
+  const large = (n: number) => secrets({ A: [`${n}${'é"<'.repeat(2_000)}`] })
+  const { bytes } = (await aCache().of(large(0)))!
+  const { cache } = aCache({ smallBytes: 0, largeBytes: 1.5 * bytes })
+  const making = cache.hold('run_a', large(0))
+  cache.release('run_a')
+  await making
+  assert.ok(await cache.hold('run_b', large(1)))
+})

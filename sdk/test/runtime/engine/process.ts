@@ -29,6 +29,8 @@ export type End =
   | { how: 'never' }
   | { how: 'evicted' }
   | { how: 'crashed' }
+  /** Its agent is being stopped: the next attempt goes on. */
+  | { how: 'left' }
   | { how: 'blocked'; mismatch: Mismatch }
 
 export interface SessionOptions {
@@ -46,6 +48,12 @@ export interface SessionOptions {
    * or not.
    */
   hurries?: () => boolean
+  /** A process is lost when all is told that the program was given: no program here leaves work that keeps nothing. */
+  tellsAll?: boolean
+  /** Asked before each event: its agent is being stopped from now on, and whether the program has noticed. */
+  handsOver?: () => { isNoticed: boolean } | undefined
+  /** Asked before each event: the run is to end, and this long is there for it. Undefined: not now. */
+  stops?: () => number | undefined
   /** Asked when something is there: says it twice. */
   repeats?: () => boolean
   onWarning?: (text: string) => void
@@ -75,6 +83,8 @@ class SimulatedProcess implements Port {
   #sent = 0
   /** Wakes. */
   #wakes = 0
+  #handover: { isNoticed: boolean } | undefined
+  #isStopped = false
   #end: End | undefined
 
   constructor(options: SessionOptions) {
@@ -93,8 +103,9 @@ class SimulatedProcess implements Port {
       // All microtasks, however many.
       await new Promise(setImmediate)
       const end = this.#end ?? this.#takenAway()
-      if (end) return end
+      if (end) return this.#tellsAll(end)
       this.#hurry()
+      if (this.#hearsOfStop()) continue
       if (this.#stays()) this.#next()
       else if (!this.#engine.idle()) this.#finish({ how: 'never' }, 'never')
     }
@@ -114,7 +125,9 @@ class SimulatedProcess implements Port {
   }
 
   #finish(end: End, how: string): void {
-    if (this.#engine.end(how)) this.#end ??= end
+    const isItsEnd = end.how === 'returned' && !this.#handover?.isNoticed && !this.#engine.lacksFailure()
+    if (this.#handover && !this.#isStopped && !isItsEnd) this.#end ??= { how: 'left' }
+    else if (this.#engine.end(how)) this.#end ??= end
   }
 
   #takenAway(): End | undefined {
@@ -124,9 +137,29 @@ class SimulatedProcess implements Port {
     return this.#isActive() && crashes?.() ? { how: 'crashed' } : undefined
   }
 
+  #tellsAll(end: End): End {
+    const isLost = end.how === 'crashed' || end.how === 'left'
+    if (isLost && this.#options.tellsAll) for (const { keeps, act } of this.#events) if (!keeps) act()
+    return end
+  }
+
   #hurry(): void {
     const { world, hurries } = this.#options
     if (this.#isActive() && world.nextAt() < Infinity && hurries?.()) this.#completeNext()
+  }
+
+  /** As from the host. */
+  #hearsOfStop(): boolean {
+    const handover = this.#isStopped ? undefined : this.#options.handsOver?.()
+    if (handover) {
+      this.#handover ??= handover
+      this.#engine.handOver(() => handover.isNoticed)
+    }
+    const graceMs = this.#options.stops?.()
+    if (graceMs === undefined) return handover !== undefined
+    this.#isStopped = true
+    this.#engine.whenThere(() => this.#engine.stop(new Error('stopped')), graceMs / 2)
+    return true
   }
 
   #isActive(): boolean {

@@ -54,7 +54,7 @@ test('a call that is not recorded is held, and new when nothing recorded is left
   replay.hold(call)
   assert.equal(replay.take(aCall('a')), true)
   assert.equal(replay.idle(false), 'live')
-  assert.deepEqual(replay.held, [call])
+  assert.deepEqual(replay.takeHeld(), [call])
   assert.deepEqual(done, ['bind 1'])
 })
 

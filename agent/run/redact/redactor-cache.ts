@@ -27,6 +27,7 @@ export interface RedactorLimits {
 }
 
 const MOST_UNUSED = 32
+const MOST_SIZES = 1000
 const MIB = 1024 * 1024
 /**
  * Redactors of 128 KiB of base64 take 5, of as many quotes, or letters beyond ASCII, 16 to 25, and of such that stand
@@ -41,6 +42,11 @@ const LIMITS: RedactorLimits = {
 }
 /** To make one of more bytes of secrets takes several times its memory: one such is made at a time. */
 const LONG_BYTES = 16 * 1024
+
+interface Keyed {
+  key: string
+  secrets: SecretValues
+}
 
 interface Cached {
   redactor: Promise<Redactor>
@@ -60,6 +66,8 @@ class Redactors implements RedactorCache {
   /** The one used last is the last. Runs that begin at the same time wait for the same one. */
   readonly #cache = new Map<string, Cached>()
   readonly #ofRuns = new Map<string, Cached>()
+  /** Of large ones that were made, in bytes. */
+  readonly #sizes = new Map<string, number>()
   #making: Promise<unknown> = Promise.resolve()
 
   constructor(limits: RedactorLimits) {
@@ -67,8 +75,11 @@ class Redactors implements RedactorCache {
   }
 
   async hold(run: string, secrets: SecretValues): Promise<Redactor | undefined> {
-    const { cached, redactor } = await this.#take(run, secrets)
-    if (!this.#hasRoomFor(cached)) {
+    const key = keyOf(secrets)
+    // Others wait for what is made, and it would be put off again.
+    if (!this.#hasRoomFor(key)) return undefined
+    const { cached, redactor } = await this.#take(run, { key, secrets })
+    if (!this.#hasRoomFor(key)) {
       // It stays a while as an unused one: the run may come again soon.
       this.#releaseOf(run, cached)
       return undefined
@@ -79,7 +90,7 @@ class Redactors implements RedactorCache {
   }
 
   async holdAnyway(run: string, secrets: SecretValues): Promise<Redactor> {
-    const { cached, redactor } = await this.#take(run, secrets)
+    const { cached, redactor } = await this.#take(run, { key: keyOf(secrets), secrets })
     cached.isIn = cached.runs.size > 0
     return redactor
   }
@@ -89,8 +100,7 @@ class Redactors implements RedactorCache {
     if (cached) this.#releaseOf(run, cached)
   }
 
-  async #take(run: string, secrets: SecretValues): Promise<{ cached: Cached; redactor: Redactor }> {
-    const key = createHash('sha256').update(textOf(secrets)).digest('base64')
+  async #take(run: string, { key, secrets }: Keyed): Promise<{ cached: Cached; redactor: Redactor }> {
     const cached = this.#cache.get(key) ?? this.#make(key, secrets)
     this.#cache.delete(key)
     this.#cache.set(key, cached)
@@ -113,6 +123,7 @@ class Redactors implements RedactorCache {
     const cached: Cached = { redactor, bytes: 0, runs: new Set(), isIn: false }
     const measure = ({ bytes }: Redactor) => {
       cached.bytes = bytes
+      if (bytes > this.#limits.smallBytes) this.#remember(key, bytes)
       this.#makeRoom()
     }
     // The caller is told why.
@@ -121,10 +132,19 @@ class Redactors implements RedactorCache {
     return cached
   }
 
-  #hasRoomFor(cached: Cached): boolean {
-    if (cached.isIn || cached.bytes <= this.#limits.smallBytes) return true
-    const large = [...this.#cache.values()].filter(({ bytes, isIn }) => isIn && bytes > this.#limits.smallBytes)
-    return large.reduce((sum, { bytes }) => sum + bytes, cached.bytes) <= this.#limits.largeBytes
+  #remember(key: string, bytes: number): void {
+    this.#sizes.delete(key)
+    this.#sizes.set(key, bytes)
+    const [oldest] = this.#sizes.keys()
+    if (this.#sizes.size > MOST_SIZES && oldest !== undefined) this.#sizes.delete(oldest)
+  }
+
+  /** Of one that was never made, nothing is known. */
+  #hasRoomFor(key: string): boolean {
+    const bytes = this.#sizes.get(key) ?? 0
+    if (this.#cache.get(key)?.isIn || bytes <= this.#limits.smallBytes) return true
+    const large = [...this.#cache.values()].filter((each) => each.isIn && each.bytes > this.#limits.smallBytes)
+    return large.reduce((sum, each) => sum + each.bytes, bytes) <= this.#limits.largeBytes
   }
 
   #releaseOf(run: string, cached: Cached): void {
@@ -154,7 +174,8 @@ function bytesOf(secrets: SecretValues): number {
   return [...values].reduce((sum, value) => sum + Buffer.byteLength(value), 0)
 }
 
-function textOf(secrets: SecretValues): string {
+function keyOf(secrets: SecretValues): string {
   const names = [...secrets].map(([name, values]) => [name, [...values].sort()] as const)
-  return JSON.stringify(names.sort(([one], [other]) => (one < other ? -1 : 1)))
+  const text = JSON.stringify(names.sort(([one], [other]) => (one < other ? -1 : 1)))
+  return createHash('sha256').update(text).digest('base64')
 }

@@ -96,6 +96,31 @@ test('all large ones that runs have take no more than a bound, and small ones al
   assert.equal(await bounded.hold('run_2', large(2)), undefined)
 })
 
+/** `made`: how often a redactor was made of them. */
+class Counted extends Map<string, ReadonlySet<string>> {
+  made = 0
+
+  override values() {
+    this.made += 1
+    return super.values()
+  }
+}
+
+test('a large one for which there is no room is not made again, as others wait for what is made', async () => {
+  const large = (n: number) => secrets({ A: [`${n}${'é"<'.repeat(2_000)}`] })
+  const { bytes } = (await aCache().of(large(0)))!
+  const { cache, of } = aCache({ smallBytes: bytes / 2, largeBytes: 1.5 * bytes, unusedBytes: 0 })
+  const waiting = new Counted([...large(1)])
+  await cache.hold('run_a', large(0))
+  assert.equal(await cache.hold('run_b', waiting), undefined)
+  await of(secrets({ A: ['one after it'] }))
+  const { made } = waiting
+  assert.equal(await cache.hold('run_b', waiting), undefined)
+  assert.deepEqual([waiting.made, made > 0], [made, true])
+  cache.release('run_a')
+  assert.ok(await cache.hold('run_b', waiting))
+})
+
 test('a run that is gone before its redactor is made leaves its room to others', async () => {
   const large = (n: number) => secrets({ A: [`${n}${'é"<'.repeat(2_000)}`] })
   const { bytes } = (await aCache().of(large(0)))!

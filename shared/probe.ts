@@ -17,6 +17,8 @@ interface OfAgent {
   'frame.obeyed': { type: string }
   /** A heartbeat was answered: the leases that it named hold from its sending. */
   'lease.told': { beat: number }
+  /** It is written down that the program may begin, and there is no process for it yet. */
+  'program.begins': Placed
   'program.started': Placed
   /** The program only waits and has given its slot back. */
   'program.parked': Placed

@@ -39,6 +39,8 @@ interface OfAgent {
   /** A process that could have had runs has ended, and nothing of it is left. */
   'process.gone': { pid: number | undefined }
   'workspace.removed': { folder: string }
+  /** The agent removes no bundles any more; so many are left for the next one. */
+  'bundles.removed': { left: number }
   'reaper.restarted': { pid: number | undefined }
 }
 

@@ -128,7 +128,9 @@ async function openHost({ former, isolation, workspaces, ...state }: State & Omi
   made.push({ undo: () => processes.close() })
   const rest = createRest(config.url, state.credential, state.clock)
   const folder = path.join(home, 'bundles')
-  const bundles = await createBundles({ folder, cacheBytes: config.bundleCacheBytes, rest, log })
+  const inUse = former.programs.map(({ offer }) => offer.bundle.digest)
+  const bundles = await createBundles({ folder, cacheBytes: config.bundleCacheBytes, inUse, rest, log })
+  made.push({ undo: () => bundles.close() })
   const platform = `${process.platform}-${process.arch}`
   const capabilities = [...(config.hooks.folder === undefined ? [] : ['hooks']), ...(await processes.capabilities())]
   const facts = createFacts({ labels: config.labels, platform, capabilities, isolation: null })

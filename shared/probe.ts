@@ -17,6 +17,8 @@ interface OfAgent {
   'frame.obeyed': { type: string }
   /** A heartbeat was answered: the leases that it named hold from its sending. */
   'lease.told': { beat: number }
+  /** It is written down that the program may begin, and there is no process for it yet. */
+  'program.begins': Placed
   'program.started': Placed
   /** The program only waits and has given its slot back. */
   'program.parked': Placed
@@ -37,6 +39,8 @@ interface OfAgent {
   /** A process that could have had runs has ended, and nothing of it is left. */
   'process.gone': { pid: number | undefined }
   'workspace.removed': { folder: string }
+  /** The agent removes no bundles any more; so many are left for the next one. */
+  'bundles.removed': { left: number }
   'reaper.restarted': { pid: number | undefined }
 }
 

@@ -1,5 +1,6 @@
 import type { Log } from '@windlass/shared/log.ts'
-import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
+import type { Ending } from '@windlass/shared/model/ending.ts'
+import { LOST_REASONS, lostWhile } from '@windlass/shared/model/lost-reasons.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { atMost, pause } from '@windlass/shared/time.ts'
 import type { AgentSettings, CancelOrder, CoordinatorFrame, Placement, Wake } from '@windlass/shared/wire/agent.ts'
@@ -179,17 +180,21 @@ function giveUp(
 }
 
 /**
- * What an earlier process had taken and did not bring to an end died with it. Whether programs had begun is not known:
- * a start is written down after it. Said after the first welcome: of entries that its disk has lost, the coordinator
- * may have one under the number of this end.
+ * What an earlier process had taken and did not bring to an end died with it. Said after the first welcome: of entries
+ * that its disk has lost, the coordinator may have one under the number of this end.
  */
 function reportKilled({ spool, killed, log }: { spool: Spool; killed: Placement[]; log: Log }): void {
-  const lost = killed.splice(0).filter(([run, epoch]) => spool.find(run, epoch)?.isEnded === false)
-  for (const [run, epoch] of lost) {
-    void spool.append(run, epoch, [['end', Date.now(), { how: 'lost', reason: LOST_REASONS.killed }, 0]])
-  }
+  const open = killed.splice(0).flatMap(([run, epoch]) => spool.find(run, epoch) ?? [])
+  const lost = open.filter(({ isEnded }) => !isEnded)
+  for (const held of lost) void spool.append(held.run, held.epoch, [['end', Date.now(), endOfKilled(held), 0]])
   spool.flush()
-  if (lost.length > 0) log.warn('runs.lost', { runs: lost.map(([run]) => run) })
+  if (lost.length > 0) log.warn('runs.lost', { runs: lost.map(({ run }) => run) })
+}
+
+/** A start is written down after it, so that without one a program may have begun all the same. */
+function endOfKilled({ isUnbegun }: Held): Ending {
+  if (isUnbegun) return { how: 'unready', reason: lostWhile('killed', 'its program had not begun') }
+  return { how: 'lost', reason: LOST_REASONS.killed }
 }
 
 /** Whoever waits for this hears of it: a step for its result to be safe, a process to be given up. */

@@ -87,7 +87,11 @@ async function runProgram(
   const began = performance.now()
   const lines = agentRun.offer.replay ? deps.leftLines.take(run, epoch) : undefined
   const report = reportTo(deps, agentRun)
-  const start = { ...startOf(agentRun.offer, bundle.folder, journal, secrets), lines }
+  const begins = () => {
+    deps.spool.begin(run, epoch)
+    probe('program.begins', { run, epoch })
+  }
+  const start = { ...startOf(agentRun.offer, bundle.folder, journal, secrets), lines, begins }
   const program = deps.processes.run(start, report)
   agentRun.attach(program)
   deps.activity.started(performance.now() - agentRun.receivedAt)

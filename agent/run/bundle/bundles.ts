@@ -1,12 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs'
-import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { Arrival } from './arrival.ts'
 import { bundlePieces, FETCH_PACES, isAbsent, NotArrived, Truncated } from './bundle-pieces.ts'
 import type { PiecesOptions } from './bundle-pieces.ts'
-import { folderBytes, openCache } from './cache.ts'
+import { openCache } from './cache.ts'
 import type { BundleCache } from './cache.ts'
 import { isHostTrouble } from './host-trouble.ts'
 import { createTurns } from './turns.ts'
@@ -15,6 +15,10 @@ import { BadBundle, unpack } from './unpack.ts'
 export interface BundleOptions extends Omit<PiecesOptions, 'paces'> {
   folder: string
   cacheBytes: number
+  /** 2,000 by default. */
+  mostCached?: number
+  /** Digests of what is executed while this agent starts. */
+  inUse?: readonly string[]
   paces?: PiecesOptions['paces']
 }
 
@@ -33,6 +37,7 @@ export interface Bundles {
   stats(): ReturnType<BundleCache['stats']>
   /** Gives back the room of all that no run uses. */
   empty(): void
+  close(): Promise<void>
 }
 
 /** The bundle will not become usable by asking again, here or anywhere. The message says why. */
@@ -48,6 +53,7 @@ export class BundleUnwanted extends Error {
 const MAIN = 'main.mjs'
 /** The others wait: over a slow line all of them would be late, and one by one some runs begin. */
 const AT_ONCE = 4
+const MOST_CACHED = 2_000
 /** So often the log says how far a bundle has come. */
 const SLOW_MS = 30_000
 /** Bytes that arrive damaged may have been damaged on the way; the third time it is the bundle. */
@@ -64,7 +70,8 @@ interface Fetch {
 export async function createBundles({ paces = FETCH_PACES, ...given }: BundleOptions): Promise<Bundles> {
   const options = { ...given, paces }
   const { folder, log } = options
-  const cache = await openCache(folder, options.cacheBytes, log)
+  const limits = { bytes: options.cacheBytes, count: options.mostCached ?? MOST_CACHED }
+  const cache = await openCache(folder, limits, log, options.inUse)
   const fetching = new Map<string, Fetch>()
   const turns = createTurns(AT_ONCE)
 
@@ -98,9 +105,7 @@ export async function createBundles({ paces = FETCH_PACES, ...given }: BundleOpt
       await rm(draft, { recursive: true, force: true })
       throw unusable(digest, new BadBundle(`it holds no ${MAIN}`))
     }
-    const bytes = await folderBytes(draft)
-    await rename(draft, path.join(folder, digest))
-    cache.add(digest, bytes)
+    const bytes = await cache.put(digest, draft)
     log('bundle.fetched', { digest, bytes })
   }
 
@@ -116,6 +121,7 @@ export async function createBundles({ paces = FETCH_PACES, ...given }: BundleOpt
   return {
     stats: () => cache.stats(),
     empty: () => cache.empty(),
+    close: () => cache.close(),
     retain({ digest }) {
       cache.hold(digest)
       return () => cache.release(digest)

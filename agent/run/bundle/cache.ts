@@ -1,13 +1,15 @@
-import { renameSync } from 'node:fs'
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
 import { bootId, readOrNothing } from '../../os/process-id.ts'
+import { isDigest, Removals, trashName } from './removals.ts'
 
 /** Which bundles lie unpacked in the folder, how large they are and who uses them. */
 export interface BundleCache {
   has(digest: string): boolean
-  add(digest: string, bytes: number): void
+  /** Moves a folder to where this bundle is to lie. Answers its bytes. */
+  put(digest: string, draft: string): Promise<number>
   /** Takes it out, whoever uses it: what is found damaged is of no use to anybody. */
   drop(digest: string): void
   hold(digest: string): void
@@ -15,6 +17,13 @@ export interface BundleCache {
   stats(): { count: number; bytes: number }
   /** Removes all that nobody uses. */
   empty(): void
+  close(): Promise<void>
+}
+
+export interface CacheLimits {
+  bytes: number
+  /** Of small bundles the bytes of their files are the least that they take of a disk, and each start looks at all. */
+  count: number
 }
 
 interface Cached {
@@ -23,37 +32,55 @@ interface Cached {
   usedAt: number
 }
 
-export async function openCache(folder: string, limitBytes: number, log: Log): Promise<BundleCache> {
-  await forgetOtherBoots(folder)
+/** Drafts are incomplete, and the rest was being removed. */
+const REMAINS = /^(draft|trash)-/
+
+/** `inUse`: digests of what is executed while this agent starts. */
+export async function openCache(
+  folder: string,
+  limits: CacheLimits,
+  log: Log,
+  inUse: readonly string[] = [],
+): Promise<BundleCache> {
+  await setOtherBootsAside(folder)
+  const removals = new Removals(folder, log)
   const cached = new Map<string, Cached>()
   const users = new Map<string, number>()
   let clock = 0
-  for (const digest of await leftovers(folder)) {
+  const { digests, remains } = await leftovers(folder)
+  const found = [...new Set([...inUse.filter((digest) => digests.includes(digest)), ...digests])]
+  for (const digest of found.slice(0, limits.count))
     cached.set(digest, { bytes: await folderBytes(path.join(folder, digest)), usedAt: clock++ })
-  }
+  removals.add(...remains, ...found.slice(limits.count))
 
   const bytesOfAll = () => [...cached.values()].reduce((sum, each) => sum + each.bytes, 0)
 
-  const makeRoom = (mostBytes = limitBytes) => {
+  const makeRoom = (most: CacheLimits) => {
     let total = bytesOfAll()
+    const isOver = () => total > most.bytes || cached.size > most.count
+    if (!isOver()) return
     const idle = [...cached].filter(([digest]) => !users.has(digest)).sort(([, a], [, b]) => a.usedAt - b.usedAt)
     for (const [digest, { bytes }] of idle) {
-      if (total <= mostBytes) break
+      if (!isOver()) break
       cached.delete(digest)
       total -= bytes
-      void removeBundle(folder, digest, log)
+      removals.add(digest)
     }
   }
 
   return {
     has: (digest) => cached.has(digest),
-    add(digest, bytes) {
+    async put(digest, draft) {
+      const bytes = await folderBytes(draft)
+      removals.free(digest)
+      await rename(draft, path.join(folder, digest))
       cached.set(digest, { bytes, usedAt: clock++ })
-      makeRoom()
+      makeRoom(limits)
+      return bytes
     },
     drop(digest) {
       cached.delete(digest)
-      void removeBundle(folder, digest, log)
+      removals.add(digest)
     },
     hold(digest) {
       users.set(digest, (users.get(digest) ?? 0) + 1)
@@ -66,45 +93,38 @@ export async function openCache(folder: string, limitBytes: number, log: Log): P
       else users.delete(digest)
     },
     stats: () => ({ count: cached.size, bytes: bytesOfAll() }),
-    empty: () => makeRoom(0),
-  }
-}
-
-let removals = 0
-
-/** Renamed first, and at once: the digest may be fetched again while its old folder is being removed. */
-async function removeBundle(folder: string, digest: string, log: Log): Promise<void> {
-  const trash = path.join(folder, `trash-${process.pid}-${removals++}`)
-  try {
-    renameSync(path.join(folder, digest), trash)
-    await rm(trash, { recursive: true, force: true })
-    log('bundle.removed', { digest })
-  } catch (error) {
-    log.warn('bundle.not-removed', { digest, error })
+    empty: () => makeRoom({ bytes: 0, count: 0 }),
+    close: () => removals.close(),
   }
 }
 
 /**
  * Unpacking does not wait for the disk, so after a power cut a folder may hold empty files under the right names.
- * What an earlier boot unpacked is fetched again.
+ * What an earlier boot unpacked is fetched again. Removing it may take minutes, so it is only moved here.
  */
-async function forgetOtherBoots(folder: string): Promise<void> {
+async function setOtherBootsAside(folder: string): Promise<void> {
   const file = path.join(folder, 'boot')
   const boot = bootId()
-  if (boot === '' || readOrNothing(file) !== boot) await rm(folder, { recursive: true, force: true })
+  const [parent, former] = [path.dirname(folder), `${path.basename(folder)}.former-`]
+  if (boot === '' || readOrNothing(file) !== boot) {
+    const aside = path.join(parent, `${former}${randomBytes(12).toString('hex')}`)
+    // A mount cannot be moved, nor can what is in the image of a container.
+    await rename(folder, aside).catch(() => rm(folder, { recursive: true, force: true }))
+  }
   await mkdir(folder, { recursive: true, mode: 0o700 })
+  // Also what an agent has left that was killed between the two.
+  for (const name of await readdir(parent))
+    if (name.startsWith(former)) await rename(path.join(parent, name), path.join(folder, trashName()))
   await writeFile(file, boot)
 }
 
-/** Digests of an earlier process. Its drafts are incomplete. */
-async function leftovers(folder: string): Promise<string[]> {
+/** Of an earlier process: digests, and what it did not bring to an end. */
+async function leftovers(folder: string): Promise<{ digests: string[]; remains: string[] }> {
   const names = await readdir(folder)
-  const drafts = names.filter((name) => /^(draft|trash)-/.test(name))
-  await Promise.all(drafts.map((name) => rm(path.join(folder, name), { recursive: true, force: true })))
-  return names.filter((name) => /^[0-9a-f]{64}$/.test(name))
+  return { digests: names.filter(isDigest), remains: names.filter((name) => REMAINS.test(name)) }
 }
 
-export async function folderBytes(folder: string): Promise<number> {
+async function folderBytes(folder: string): Promise<number> {
   let bytes = 0
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     if (entry.isFile()) bytes += (await stat(path.join(entry.parentPath, entry.name))).size

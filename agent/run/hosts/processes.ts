@@ -174,6 +174,7 @@ class ProcessesHere implements Processes {
   }
 
   #take(wanted: ProgramStart): Workplace {
+    wanted.begins?.()
     const host = this.#existing(wanted) ?? this.#hosts.start('now', this.#inForce(), wanted.bundleDir)
     return this.#hosts.withWorkspace(host)
   }

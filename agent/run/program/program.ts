@@ -36,6 +36,8 @@ export interface ProgramStart {
   /** Number of the last one that was forgotten with its attempt. */
   forgotten: number
   replay: boolean
+  /** Called right before it is given a process; nothing of it begins where this throws. */
+  begins?: () => void
   /** Lines that the process before this one had begun, where that is known. */
   lines?: LineSplitters | undefined
   /** What is left of the time that it may compute; while it is parked, the time stands still. */

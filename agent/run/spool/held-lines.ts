@@ -1,12 +1,22 @@
-import type { Entry } from '@windlass/shared/wire/agent.ts'
+import type { Entry, Placement } from '@windlass/shared/wire/agent.ts'
 import { addBehind, addWritten, type Held } from './held.ts'
 import { batchLine, gapLine, markLine, openLine } from './line.ts'
 
-/** What every new file begins with. */
-export function headOf(held: Held): string {
+/** What every new file begins with. `store`: see `thisStore`. */
+export function headOf(held: Held, store: string): string {
   const isEnded = held.isEnded && held.gathered.length === 0
   const mark = held.mark ? markLine(held.run, held.epoch, held.mark) : ''
-  return openLine(held.run, held.epoch, held.written + 1, isEnded) + mark + gapOf(held)
+  const unbegunIn = held.isUnbegun ? store : ''
+  return openLine(held.run, held.epoch, { next: held.written + 1, isEnded, unbegunIn }) + mark + gapOf(held)
+}
+
+/** Of placements of which nothing was said yet. */
+export function openLines(placements: readonly Placement[], store: string): string {
+  return placements.map(([run, epoch]) => openLine(run, epoch, { next: 1, unbegunIn: store })).join('')
+}
+
+export function begunLineOf({ run, epoch, written }: Held): string {
+  return openLine(run, epoch, { next: written + 1 })
 }
 
 export function nextMarkOf({ run, epoch, nextMark }: Held): string {

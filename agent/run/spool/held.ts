@@ -18,6 +18,8 @@ export interface Held {
   everSent: number
   acked: number
   isEnded: boolean
+  /** Nothing of its program has begun, for certain; see `Spool.begin`. */
+  isUnbegun: boolean
   /** What was written here and what the coordinator has do not fit together; nothing but the end follows these. */
   isSetBack: boolean
   /** What was left out since the last entry. */
@@ -61,6 +63,7 @@ export function newHeld(run: string, epoch: number, from: Position): Held {
     ...counts,
     gathered: [],
     isEnded: false,
+    isUnbegun: false,
     isSetBack: false,
     gap: undefined,
     mark: undefined,

@@ -1,4 +1,3 @@
-import type { Placement } from '@windlass/shared/wire/agent.ts'
 import type { FrameMark } from './held.ts'
 import { crc32 } from 'node:zlib'
 import type { Gap } from './gap.ts'
@@ -8,8 +7,12 @@ import type { Gap } from './gap.ts'
  * break ends a line, a crash in the middle of a write leaves a line that does not check, and a person can read the file.
  */
 export type SpoolLine =
-  /** A placement is known here; `next` is the number of its next entry. Heads every file for each placement still held. */
-  | { kind: 'open'; run: string; epoch: number; next: number; isEnded: boolean }
+  /**
+   * A placement is known here; `next` is the number of its next entry. Heads every file for each placement still held.
+   * `unbegunIn`: the store in which its program had not begun by then; empty where that is not said, as by agents of
+   * before.
+   */
+  | { kind: 'open'; run: string; epoch: number; next: number; isEnded: boolean; unbegunIn: string }
   /** Entries `first` to `last`; `json()` is the text of an `EntryBatch`, ready to be sent. */
   | { kind: 'batch'; run: string; epoch: number; first: number; last: number; isEnded: boolean; json(): string }
   /** Where the program stood at an entry. */
@@ -19,13 +22,14 @@ export type SpoolLine =
   /** Everything is acknowledged, or belongs to somebody else by now. */
   | { kind: 'forget'; run: string; epoch: number }
 
-export function openLine(run: string, epoch: number, next: number, isEnded: boolean): string {
-  return line(`o ${run} ${epoch} ${next} ${Number(isEnded)}`)
-}
-
-/** Of placements of which nothing was said yet. */
-export function openLines(placements: readonly Placement[]): string {
-  return placements.map(([run, epoch]) => openLine(run, epoch, 1, false)).join('')
+export function openLine(
+  run: string,
+  epoch: number,
+  { next, isEnded = false, unbegunIn = '' }: { next: number; isEnded?: boolean; unbegunIn?: string },
+): string {
+  const head = `o ${run} ${epoch} ${next} ${Number(isEnded)}`
+  // Agents of before read the first four of these.
+  return line(unbegunIn === '' ? head : `${head} ${unbegunIn}`)
 }
 
 export function batchLine(
@@ -63,8 +67,9 @@ export function parseLine(bytes: Buffer): SpoolLine | undefined {
   if (bytes.toString('latin1', 0, CRC_CHARS - 1) !== crc32(body).toString(16).padStart(8, '0')) return undefined
   const [kind, run = '', epoch, ...numbers] = body.toString('latin1', 0, HEAD_BYTES).split(' ', 7)
   const [a = 0, b = 0, c = 0, d = 0] = numbers.map(Number)
+  const [, , unbegunIn = ''] = numbers
   const placement = { run, epoch: Number(epoch) }
-  if (kind === 'o') return { kind: 'open', ...placement, next: a, isEnded: b === 1 }
+  if (kind === 'o') return { kind: 'open', ...placement, next: a, isEnded: b === 1, unbegunIn }
   if (kind === 'm')
     return { kind: 'mark', ...placement, mark: { seq: a, frames: b < 0 ? null : b, journal: c, isParked: d === 1 } }
   if (kind === 'f') return { kind: 'forget', ...placement }

@@ -5,21 +5,25 @@ import type { NeededFiles } from './needed-files.ts'
 import type { ReadLine, Segments } from './segments.ts'
 import { unreadableAtStart } from './unread.ts'
 
+interface Recovering {
+  known: Map<string, Held>
+  needed: Pick<NeededFiles, 'need'>
+  /** See `thisStore`. */
+  store: string
+}
+
 /** Reads what an earlier process left, into `known` and into the count of placements that need each file. */
-export async function recoverSpool(
-  segments: Segments,
-  known: Map<string, Held>,
-  needed: Pick<NeededFiles, 'need'>,
-  log: Log,
-): Promise<void> {
+export async function recoverSpool(segments: Segments, { known, needed, store }: Recovering, log: Log): Promise<void> {
   const end = segments.end()
   let at = segments.oldest()
   while (at.segment < end.segment || at.offset < end.offset) {
     const { lines, next, damagedBytes, unread } = await segments.read(at)
     if (unread) throw unreadableAtStart(unread)
-    for (const line of lines) replay(line, at.segment, known)
+    for (const line of lines) replay(line, at.segment, { known, store })
     // The last line of a process that was killed; nothing of it was ever sent.
     if (damagedBytes > 0) log.warn('spool.torn', { segment: at.segment, bytes: damagedBytes })
+    // One of the damaged lines may have said that they begin.
+    if (damagedBytes > 0) for (const held of known.values()) held.isUnbegun = false
     at = next
   }
   for (const held of known.values()) {
@@ -31,7 +35,7 @@ export async function recoverSpool(
   }
 }
 
-function replay(line: ReadLine, segment: number, known: Map<string, Held>): void {
+function replay(line: ReadLine, segment: number, { known, store }: Pick<Recovering, 'known' | 'store'>): void {
   const key = keyOf(line.run, line.epoch)
   if (line.kind === 'forget') {
     known.delete(key)
@@ -49,6 +53,8 @@ function replay(line: ReadLine, segment: number, known: Map<string, Held>): void
     return
   }
   held.isEnded ||= line.isEnded
+  // Nothing is said of a program before it may begin, but that it is over.
+  held.isUnbegun = line.kind === 'open' && line.unbegunIn !== '' && line.unbegunIn === store
   if (line.kind === 'open') {
     held.written = Math.max(held.written, line.next - 1)
     return

@@ -1,60 +1,24 @@
-import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Entry, Placement } from '@windlass/shared/wire/agent.ts'
 import { writeTrouble } from '../../disk-full.ts'
 import { FlushTimer } from './flush-timer.ts'
 import { gapEntry, isLog, widened } from './gap.ts'
-import { byClockOf, gapOf, gatheredOf, gatheredWritten, headOf, markWritten, nextMarkOf } from './held-lines.ts'
+import { begunLineOf, byClockOf, gapOf, gatheredOf, gatheredWritten } from './held-lines.ts'
+import { headOf, markWritten, nextMarkOf, openLines } from './held-lines.ts'
 import type { Gathered } from './held-lines.ts'
 import { heldFrom, keyOf, newHeld, placementOf, takeAcked } from './held.ts'
 import type { FrameMark, Held, Written } from './held.ts'
-import { forgetLine, openLine, openLines } from './line.ts'
+import { forgetLine, openLine } from './line.ts'
 import { NeededFiles } from './needed-files.ts'
 import { recoverSpool } from './recover.ts'
 import { SpoolReader } from './reader.ts'
-import { openSegments, type SEGMENT_SIZES, type Segments } from './segments.ts'
+import { openSegments, type Segments } from './segments.ts'
+import type { Spool, SpoolOptions } from './spool-types.ts'
+import { thisStore } from './store-mark.ts'
 import type { Position } from './position.ts'
-import { createThrottle, type Throttle, type ThrottleOptions } from './throttle.ts'
+import { createThrottle, type Throttle } from './throttle.ts'
 
-export interface SpoolOptions extends Omit<ThrottleOptions, 'total'> {
-  folder: string
-  /** How far this machine's clock is behind the coordinator's, by which the log of a run is told. */
-  offsetMs?: () => number
-  /** For how long a file is tried again that is gone, or whose part of the disk is. */
-  unreadableMs?: number
-  /** Of its files, and of what is read of them at once. */
-  sizes?: typeof SEGMENT_SIZES
-  log: Log
-}
-
-/** The write-ahead log of everything that runs report: on disk before it is sent, kept until it is acknowledged. */
-export interface Spool {
-  /** Written before the offers are accepted: an agent that dies afterwards knows at its next start what it had taken. */
-  open(placements: readonly Placement[]): void
-  /** A promise when the caller should hold its program back until it settles. Entries of unknown placements are dropped. */
-  append(run: string, epoch: number, entries: readonly Entry[]): Promise<void> | undefined
-  /**
-   * Where the program stands after what was appended last. Written with the next entries; whoever takes the program back after a kill
-   * of this agent hears it from there.
-   */
-  mark(run: string, epoch: number, mark: Omit<FrameMark, 'seq'>): void
-  ack(run: string, epoch: number, seq: number): void
-  /** Not all of the `seq` entries that the coordinator has are ours: nothing but an end goes on from there. */
-  setBack(run: string, epoch: number, seq: number): void
-  forget(run: string, epoch: number): void
-  find(run: string, epoch: number): Held | undefined
-  /** Every placement with something unacknowledged, or in execution. */
-  held(): Held[]
-  holds(): Placement[]
-  /** Told about each write, in order. */
-  onWritten(listener: (written: Written[]) => void): void
-  readonly reader: Pick<SpoolReader, 'read' | 'oldest' | 'end' | 'trouble'>
-  stats(): { placements: number; unacknowledged: number }
-  /** Why it cannot be written at present. */
-  trouble(): string | undefined
-  flush(): void
-  close(): void
-}
+export type { Spool, SpoolOptions } from './spool-types.ts'
 
 const GATHER_CHARS = 256 * 1024
 /** As which a short entry counts: a batch goes as a whole, and each of its entries costs the coordinator something. */
@@ -65,11 +29,13 @@ const GAP_NOTE_MS = 1_000
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const known = new Map<string, Held>()
-  const head = () => [...known.values()].map(headOf).join('')
+  let store = ''
+  const head = () => [...known.values()].map((held) => headOf(held, store)).join('')
   const segments = openSegments(options.folder, head, options.log, options.sizes)
+  store = thisStore(options.folder)
   const needed = new NeededFiles(segments)
-  await recoverSpool(segments, known, needed, options.log)
-  return new SpoolInFiles(options, { known, needed, segments })
+  await recoverSpool(segments, { known, needed, store }, options.log)
+  return new SpoolInFiles(options, { known, needed, segments, store })
 }
 
 /** What is read back at a start. */
@@ -77,6 +43,8 @@ interface Recovered {
   known: Map<string, Held>
   needed: NeededFiles
   segments: Segments
+  /** See `thisStore`. */
+  store: string
 }
 
 /** Entries are gathered for some milliseconds and written together; what is acknowledged falls away, file by file. */
@@ -85,6 +53,7 @@ class SpoolInFiles implements Spool {
   readonly #known: Map<string, Held>
   readonly #needed: NeededFiles
   readonly #segments: Segments
+  readonly #store: string
   readonly #throttle: Throttle
   readonly reader: SpoolReader
   /** Something was gathered for them. */
@@ -100,11 +69,12 @@ class SpoolInFiles implements Spool {
   #listener: (written: Written[]) => void = () => undefined
   readonly #timer = new FlushTimer(this.flush.bind(this), () => this.#throttle.total())
 
-  constructor(options: SpoolOptions, { known, needed, segments }: Recovered) {
+  constructor(options: SpoolOptions, { known, needed, segments, store }: Recovered) {
     this.#options = options
     this.#known = known
     this.#needed = needed
     this.#segments = segments
+    this.#store = store
     this.reader = new SpoolReader({ ...options, segments })
     const total = [...known.values()].reduce((sum, { backlog }) => sum + backlog, 0)
     this.#throttle = createThrottle({ ...options, total })
@@ -117,9 +87,17 @@ class SpoolInFiles implements Spool {
   open(placements: readonly Placement[]): void {
     const fresh = placements.filter(([run, epoch]) => !this.find(run, epoch))
     // Of a placement that had the same numbers before, what was forgotten stands first.
-    const at = this.#segments.append(this.#forgotten + openLines(fresh))
+    const at = this.#segments.append(this.#forgotten + openLines(fresh, this.#store))
     this.#forgotten = ''
-    for (const [run, epoch] of fresh) this.#known.set(keyOf(run, epoch), newHeld(run, epoch, at))
+    const isUnbegun = this.#store !== ''
+    for (const [run, epoch] of fresh) this.#known.set(keyOf(run, epoch), { ...newHeld(run, epoch, at), isUnbegun })
+  }
+
+  begin(run: string, epoch: number): void {
+    const held = this.find(run, epoch)
+    if (!held?.isUnbegun) return
+    this.#segments.append(begunLineOf(held))
+    held.isUnbegun = false
   }
 
   append(run: string, epoch: number, entries: readonly Entry[]): Promise<void> | undefined {
@@ -250,7 +228,7 @@ class SpoolInFiles implements Spool {
     const held = this.find(run, epoch)
     if (!held) return
     this.#forget(held)
-    this.#forgotten += openLine(run, epoch, seq + 1, false)
+    this.#forgotten += openLine(run, epoch, { next: seq + 1 })
     this.#known.set(keyOf(run, epoch), heldFrom(run, epoch, { seq, segment: this.#segments.turnOver() }))
   }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { rmSync, writeFileSync } from 'node:fs'
+import fs, { rmSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import path from 'node:path'
 import { test } from 'node:test'
 import type { Ending } from '@windlass/shared/model/ending.ts'
@@ -50,6 +51,24 @@ withAgent(
   },
   { env: { WINDLASS_AGENT_SPARES: '0' } },
 )
+
+withAgent('a program has not begun of which the disk does not take that it may', async ({ fake, context }) => {
+  const write = fs.writeSync
+  const full = (fd: number, bytes: Buffer, ...rest: number[]) => {
+    if (/ o run_\w+ 1 1 0\n/.test(bytes.toString())) throw Object.assign(new Error('ENOSPC: no'), { code: 'ENOSPC' })
+    return write(fd, bytes, ...rest)
+  }
+  context.mock.method(fs, 'writeSync', full)
+  syncBuiltinESMExports()
+  context.after(syncBuiltinESMExports)
+  const placement = fake.offer(await aProgram(`return 1`))
+  const ending = await fake.ending(placement)
+  context.mock.restoreAll()
+  syncBuiltinESMExports()
+  assert.ok(ending.how === 'unready' && ending.blame === 'host', JSON.stringify(ending))
+  assert.match(ending.reason, /ENOSPC/)
+  assert.deepEqual(kindsOf(placement), ['end'])
+})
 
 withAgent('a journal that the service does not give is not blamed on the host', async ({ fake }) => {
   fake.journal = (response) => refuse(response, 404, 'NOT_FOUND')

@@ -234,13 +234,16 @@ async function take(
     case 'end': {
       spend(run, entry[3])
       const version = await deps.versionTerms.get(run.versionId, deps.tx)
-      const isOffered = entry[2].how === 'lost' && (await isUnaccepted(deps.tx, batch))
+      const isOffered = mayBeOffered(entry[2]) && (await isUnaccepted(deps.tx, batch))
       const isToRest = goesBackAtOnce(run, entry[2], isOffered) && !deps.mayReturn(run.orgId)
       const settling = { version, output: batch.outputs.get(entry), config: deps.config, isOffered, isToRest }
       return settle(run, entry[2], judgedAt(run, entry[1], deps.overtime), settling)
     }
   }
 }
+
+/** Where it matters whether it was accepted. */
+const mayBeOffered = ({ how }: Ending) => how === 'lost' || how === 'unready'
 
 async function isUnaccepted(tx: Tx, { runnerId, run, epoch }: AgentBatch): Promise<boolean> {
   const offered = await offeredAmong(tx, runnerId, [[run, epoch]])

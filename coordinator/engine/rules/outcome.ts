@@ -9,6 +9,7 @@ import type { Output } from './batch.ts'
 import { cutReplay, loseReplay, mayReplayAgain, putReplayOff } from './replays.ts'
 import { block, emit, fail, finish, forget, move, requeue, restFor, resume, suspend, takeBack } from './transitions.ts'
 import type { Moving } from './run.ts'
+import { takeUnbegun } from './unbegun.ts'
 import { exitedError, mismatchText, overtimeError, threwError, timedOutError } from './run-errors.ts'
 
 /** An agent of ours says less. */
@@ -63,7 +64,7 @@ export function settle(run: Moving, ending: Ending, at: number, settling: Settli
       return lose(run, at, version, { what: whatIsLost(reason), reason, ...delay })
     }
     case 'unready':
-      return putOff(run, at, version, { ...ending, restMs })
+      return putOff(run, at, version, { ...ending, restMs, isOffered: isOffered === true })
     case 'evicted':
       return evict(run, at, version, { reason: worded(ending.reason), restMs })
     case 'blocked':
@@ -86,7 +87,7 @@ export function goOn(run: Moving, at: number): void {
   if (isSuspended(run.status)) resume(run, at)
 }
 
-type Unready = Extract<Ending, { how: 'unready' }> & { restMs: number }
+type Unready = Extract<Ending, { how: 'unready' }> & { restMs: number; isOffered: boolean }
 
 /** Long enough for a person to mend something meanwhile, and short enough for what mends itself. */
 const PUT_OFF_MS = 30_000
@@ -95,13 +96,16 @@ const PUT_OFF_MS = 30_000
  * Nothing of it was executed, so it has used up no attempt, however often that happens; its timeouts still count. An
  * agent that is stopped or out of reach says nothing about how it would go elsewhere: there it is not waited for.
  */
-function putOff(run: Moving, at: number, version: VersionTerms, { reason: said, blame, restMs }: Unready): void {
+function putOff(run: Moving, at: number, version: VersionTerms, { reason: said, blame, ...back }: Unready): void {
   const reason = worded(said)
   if (blame === 'host') run.hostFailure = reason
-  if (whatIsLost(reason) !== 'program' && takeBack(run, at, reason, restMs)) return
+  const what = whatIsLost(reason)
+  const delay = back.restMs > 0 && { delayMs: back.restMs }
+  if (what === 'daemon')
+    return takeUnbegun(run, at, reason, back) ? undefined : lose(run, at, version, { what, reason, ...delay })
+  if (what !== 'program' && takeBack(run, at, reason, back.restMs)) return
   if (run.status === 'pending') return requeue(run, at, { attempt: run.attempt, reason }, PUT_OFF_MS)
-  if (run.place !== 'replaying')
-    return lose(run, at, version, { what: 'program', reason, ...(restMs > 0 && { delayMs: restMs }) })
+  if (run.place !== 'replaying') return lose(run, at, version, { what: 'program', reason, ...delay })
   run.loss = { what: 'program', reason, attempt: run.attempt, isCounted: false }
   putReplayOff(run, at, reason, PUT_OFF_MS)
 }

@@ -30,6 +30,7 @@ const ENDINGS: Ending[] = [
   { how: 'lost', reason: 'gone' },
   { how: 'unready', reason: 'no secrets' },
   { how: 'unready', reason: LOST_REASONS.fenced },
+  { how: 'unready', reason: LOST_REASONS.killed },
   { how: 'evicted', reason: 'age' },
   { how: 'blocked', mismatch: { expected: 'a', received: 'b', at: '' } },
   // No text can be made of it, and a program may say it.

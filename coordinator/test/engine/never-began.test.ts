@@ -1,7 +1,7 @@
 // A run of which nothing was executed goes back as it came, whatever its retries allow; what may have begun does not.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
+import { LOST_REASONS, lostWhile } from '@windlass/shared/model/lost-reasons.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
@@ -9,7 +9,8 @@ import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import { createReturns } from '../../dispatch/returns.ts'
 import { applyBatches } from '../../engine/commit/apply.ts'
 import type { ReadBatch } from '../../engine/rules/batch.ts'
-import { anAgent, end, type Link, placementOf, returned, start, type TestAgent } from '../_kit/agent.ts'
+import { anAgent, end, type Link, PATIENT_MS, placementOf, returned, start, type TestAgent } from '../_kit/agent.ts'
+import { ageDelays } from '../_kit/ageing.ts'
 import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { evicted, parked, sleeps } from '../_kit/journal.ts'
 import { journalCrew } from '../_kit/journal-crew.ts'
@@ -38,6 +39,8 @@ after(async () => {
 
 const { begun } = journalCrew(() => ({ c, agent, link }), 'once')
 const KILLED = end({ how: 'lost', reason: LOST_REASONS.killed })
+/** As agents say it that know that its program had not begun. */
+const UNBEGUN = end({ how: 'unready', reason: lostWhile('killed', 'its program had not begun') })
 
 async function anOffer(run?: string): Promise<Offer> {
   const id = run ?? (await aRun(c, { workflow: 'once' })).id
@@ -72,21 +75,78 @@ for (const why of ['shutdown', 'fenced', 'unconfirmed', 'revoked'] as const)
     await isBack(offer)
   })
 
-test('what an agent had not accepted when it was killed goes back at once', async () => {
-  const offer = await anOffer()
-  await reportedAfterStart(offer, KILLED)
-  await isBack(offer)
-})
-
-test('a run that goes on waits as before, when its agent had not accepted it', async () => {
+/** A run that is led back to where it waits. */
+async function aReplay(): Promise<Offer> {
   const first = await begun()
   await link.report(first, 2, sleeps(1, 0), parked('sleep'), evicted())
   const offer = await anOffer(first.run)
-  await reportedAfterStart(offer, KILLED)
-  const [row] = await c.db`select status, attempt, cut_replays from runs where id = ${first.run}`
-  assert.deepEqual({ ...row }, { status: 'sleeping', attempt: 1, cutReplays: 0 })
-  // At once: a replay that was cut off waits before the next.
-  assert.equal((await anOffer(first.run)).replay, true)
+  assert.equal(offer.replay, true)
+  return offer
+}
+
+/** For how long it was put off. */
+async function waitOf(id: string): Promise<number | undefined> {
+  const [row] = await c.db<{ waitMs: number }[]>`
+    select round(extract(epoch from t.due_at - r.queued_at) * 1000)::int as wait_ms
+    from timers t join runs r on r.id = t.run_id
+    where t.run_id = ${id} and t.kind = 'enqueue'`
+  return row?.waitMs
+}
+
+async function stateOf(id: string) {
+  const [row] = await c.db`select status, attempt, cut_replays from runs where id = ${id}`
+  return { ...row }
+}
+
+for (const [how, killed] of Object.entries({ lost: KILLED, unready: UNBEGUN })) {
+  test(`what an agent had not accepted when it was killed goes back at once: ${how}`, async () => {
+    // One that is accepted makes up for those that were not.
+    await begun()
+    const offer = await anOffer()
+    await reportedAfterStart(offer, killed)
+    await isBack(offer)
+  })
+
+  test(`a run that goes on waits as before, when its agent had not accepted it: ${how}`, async () => {
+    const { run } = await aReplay().then(async (offer) => (await reportedAfterStart(offer, killed), offer))
+    assert.deepEqual(await stateOf(run), { status: 'sleeping', attempt: 1, cutReplays: 0 })
+    // At once: a replay that was cut off waits before the next.
+    assert.equal((await anOffer(run)).replay, true)
+  })
+}
+
+test('what an agent had accepted and not begun when it was killed goes back at once', async () => {
+  const offer = await anOffer()
+  await link.accept(offer)
+  await reportedAfterStart(offer, UNBEGUN)
+  await isBack(offer)
+})
+
+test('what was killed time and again before it began waits longer each time, and comes to an end', async () => {
+  const { id } = await aRun(c, { workflow: 'once' })
+  const killed = async (returns: number) => {
+    // It has an epoch more when it is claimed.
+    await c.db`update runs set epoch = ${returns} where id = ${id}`
+    await ageDelays(c, id)
+    const [offer] = await agent.poll(1, PATIENT_MS)
+    await link.accept(offer!)
+    await reportedAfterStart(offer!, UNBEGUN)
+    return waitOf(id)
+  }
+  assert.equal(await killed(0), undefined)
+  assert.equal(await killed(7), 7_000)
+  assert.equal(await killed(400), 30_000)
+  assert.equal((await runOf(c, id)).attempt, 1)
+  await killed(501)
+  const { status, error } = await runOf(c, id)
+  assert.deepEqual([status, error?.code], ['failed', 'RUN_CRASHED'])
+})
+
+test('a replay that was accepted and not begun when its agent was killed counts as cut off', async () => {
+  const offer = await aReplay()
+  await link.accept(offer)
+  await reportedAfterStart(offer, UNBEGUN)
+  assert.deepEqual(await stateOf(offer.run), { status: 'sleeping', attempt: 1, cutReplays: 1 })
 })
 
 test('what an agent had accepted may have begun when it was killed', async () => {
@@ -97,7 +157,7 @@ test('what an agent had accepted may have begun when it was killed', async () =>
 })
 
 test('what has begun is not taken back, though its agent had not accepted it', async () => {
-  for (const ending of [KILLED, end({ how: 'unready', reason: LOST_REASONS.fenced })]) {
+  for (const ending of [KILLED, UNBEGUN, end({ how: 'unready', reason: LOST_REASONS.fenced })]) {
     const offer = await anOffer()
     await reportedAfterStart(offer, start(), ending)
     assert.deepEqual(await failure(offer), { status: 'failed', code: 'RUN_CRASHED' })
@@ -199,9 +259,9 @@ test('what a commit that fails takes of the share is given back: it is tried aga
 })
 
 test('an agent that is killed twice before it accepts rests for a while', async () => {
-  for (let n = 0; n < 2; n++) {
+  for (const killed of [KILLED, UNBEGUN]) {
     const offer = await anOffer()
-    await reportedAfterStart(offer, KILLED)
+    await reportedAfterStart(offer, killed)
     await c.call(ops.runs.cancel, { run: offer.run })
   }
   const { runner } = await c.call(ops.runners.get, { runner: agent.id })

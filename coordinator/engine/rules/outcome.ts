@@ -278,5 +278,6 @@ export function begin(run: Moving, at: number, isolation: string | null = null):
   run.started = true
   run.isolation = isolation ?? run.isolation
   if (run.status !== 'pending') return
+  run.cutReplays = 0
   move(run, 'running', at, { attempt: run.attempt, runner: run.runnerId })
 }

@@ -19,9 +19,9 @@ export function takeUnbegun(
 ): boolean {
   run.isUnbegun = isOffered && takeBack(run, at, reason, restMs)
   if (run.isUnbegun) return true
-  // Each time that it is given out has an epoch. Those in which it was led back count as well: it waits some seconds.
-  const returns = run.epoch - run.attempt
-  if (run.status !== 'pending' || returns > MOST_RETURNS) return false
+  if (run.status !== 'pending') return false
+  const returns = run.cutReplays++
+  if (returns >= MOST_RETURNS) return false
   requeue(run, at, { attempt: run.attempt, reason }, Math.max(restMs, Math.min(MOST_MS, returns * STEP_MS)))
   return true
 }

@@ -122,25 +122,55 @@ test('what an agent had accepted and not begun when it was killed goes back at o
   await isBack(offer)
 })
 
+/** Its agent is killed before it begins, after as many times as are said. Answers for how long it waits. */
+async function killedAgain(id: string, times: number): Promise<number | undefined> {
+  await c.db`update runs set cut_replays = ${times} where id = ${id}`
+  await ageDelays(c, id)
+  const [offer] = await agent.poll(1, PATIENT_MS)
+  await link.accept(offer!)
+  await reportedAfterStart(offer!, UNBEGUN)
+  return waitOf(id)
+}
+
 test('what was killed time and again before it began waits longer each time, and comes to an end', async () => {
   const { id } = await aRun(c, { workflow: 'once' })
-  const killed = async (returns: number) => {
-    // It has an epoch more when it is claimed.
-    await c.db`update runs set epoch = ${returns} where id = ${id}`
-    await ageDelays(c, id)
-    const [offer] = await agent.poll(1, PATIENT_MS)
-    await link.accept(offer!)
-    await reportedAfterStart(offer!, UNBEGUN)
-    return waitOf(id)
-  }
-  assert.equal(await killed(0), undefined)
-  assert.equal(await killed(7), 7_000)
-  assert.equal(await killed(400), 30_000)
+  assert.equal(await killedAgain(id, 0), undefined)
+  assert.equal(await killedAgain(id, 7), 7_000)
+  assert.equal(await killedAgain(id, 400), 30_000)
   assert.equal((await runOf(c, id)).attempt, 1)
-  await killed(501)
+  await killedAgain(id, 500)
   const { status, error } = await runOf(c, id)
   assert.deepEqual([status, error?.code], ['failed', 'RUN_CRASHED'])
 })
+
+test('a run that was given out many times for other reasons does not come to an end for that', async () => {
+  const { id } = await aRun(c, { workflow: 'once' })
+  // As one that was led back from hundreds of sleeps and then threw, or waited for hours for what nobody could prepare.
+  await c.db`update runs set epoch = 600 where id = ${id}`
+  await isBack(await offeredAndKilled(id))
+})
+
+async function offeredAndKilled(id: string): Promise<Offer> {
+  const offer = await anOffer(id)
+  await link.accept(offer)
+  await reportedAfterStart(offer, UNBEGUN)
+  return offer
+}
+
+test('how often a run was killed before it began is counted anew when it has begun', async () => {
+  const { id } = await aRun(c, { workflow: 'once' })
+  await offeredAndKilled(id)
+  assert.equal(await countOf(id), 1)
+  const offer = await anOffer(id)
+  await link.accept(offer)
+  await link.report(offer, 1, start())
+  assert.equal(await countOf(id), 0)
+})
+
+async function countOf(id: string): Promise<unknown> {
+  const [row] = await c.db`select cut_replays from runs where id = ${id}`
+  return row?.cutReplays
+}
 
 test('a replay that was accepted and not begun when its agent was killed counts as cut off', async () => {
   const offer = await aReplay()

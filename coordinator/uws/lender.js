@@ -7,36 +7,17 @@ const AGAIN_MS = 1000
 
 /**
  * Lends the cork of a WebSocket from this process to itself. Whatever ends the connection, there is another one soon:
- * slow readers need the cork for as long as the process runs.
+ * slow readers need the cork for as long as the process runs. Nobody else gets to it: its path is a secret, and it
+ * stops listening as soon as the one connection is there.
  */
 export function openLender() {
+  const path = `/${randomBytes(16).toString('hex')}`
   let isClosed = false
   let again
-  let loop = openLoop(reopen)
-
-  function reopen() {
-    if (isClosed) return
-    loop.close()
-    again = setTimeout(() => (loop = openLoop(reopen)), AGAIN_MS)
-    again.unref()
-  }
-
-  return {
-    /** Calls `act` within the cork; false: there is none now. */
-    cork: (act) => loop.cork(act),
-    close() {
-      isClosed = true
-      clearTimeout(again)
-      loop.close()
-    },
-  }
-}
-
-/** Nobody else gets to it: its path is a secret, and it stops listening as soon as the one connection is there. */
-function openLoop(onLost) {
-  const path = `/${randomBytes(16).toString('hex')}`
   let socket
+  let listening
   let client
+  // The one for all connections: µWS frees no app.
   const app = App()
   app.ws(path, {
     // Nobody answers pings here. With them and without a time, µWS sends one after 252 s, and closes 4 s later.
@@ -47,26 +28,46 @@ function openLoop(onLost) {
     },
     open(opened) {
       socket = opened
-      us_listen_socket_close(listening)
+      stopListening()
     },
     close() {
       socket = undefined
     },
   })
-  let listening
-  app.listen('127.0.0.1', 0, (token) => {
-    listening = token
-    // Without this interface there is no lender.
-    if (token) client = connectTo(us_socket_local_port(token), path).on('close', onLost)
-  })
+  open()
+
+  function open() {
+    app.listen('127.0.0.1', 0, (token) => {
+      listening = token
+      // Without this interface there is no lender, and none while no descriptor is free.
+      if (token) client = connectTo(us_socket_local_port(token), path).on('close', reopen)
+      else reopen()
+    })
+  }
+
+  function reopen() {
+    if (isClosed) return
+    stopListening()
+    socket?.close()
+    again = setTimeout(open, AGAIN_MS)
+    again.unref()
+  }
+
+  function stopListening() {
+    if (listening) us_listen_socket_close(listening)
+    listening = undefined
+  }
 
   return {
+    /** Calls `act` within the cork; false: there is none now. */
     cork(act) {
       if (!socket) return false
       socket.cork(act)
       return true
     },
     close() {
+      isClosed = true
+      clearTimeout(again)
       app.close()
       client?.destroy()
     },

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import { openLender } from '../../uws/lender.js'
 import { untilPolled } from '../_kit/until.ts'
 
@@ -30,4 +32,43 @@ test('a cork is lent again soon after its connection was lost, and not any more 
   await untilPolled('a cork to be lent again', lends)
   lender.close()
   await untilPolled('the cork to be gone', async () => !(await lends()))
+})
+
+/** In a process with few descriptors: takes all, loses the connection, and gives them back when that was noticed. */
+const WITHOUT_DESCRIPTORS = `
+  import { subscribe } from 'node:diagnostics_channel'
+  import { closeSync, openSync } from 'node:fs'
+  import { setTimeout as pause } from 'node:timers/promises'
+  import { openLender } from ${JSON.stringify(import.meta.resolve('../../uws/lender.js'))}
+  const sockets = []
+  subscribe('${NEW_SOCKET}', ({ socket }) => sockets.push(socket))
+  const lender = openLender()
+  const lends = () => lender.cork(() => undefined)
+  while (!lends()) await pause(10)
+  const taken = []
+  const takeAll = () => {
+    try {
+      for (;;) taken.push(openSync('/dev/null'))
+    } catch {}
+  }
+  sockets[0].destroy()
+  while (lends()) await pause(1)
+  const since = performance.now()
+  while (performance.now() - since < 1500) {
+    takeAll()
+    await pause(10)
+  }
+  console.log(taken.length > 0, lends())
+  taken.forEach((fd) => closeSync(fd))
+  for (let tries = 0; tries < 300 && !lends(); tries++) await pause(10)
+  console.log(lends())
+  lender.close()
+`
+
+test('a cork is lent again where no descriptor was free when its connection was lost', async () => {
+  const line = 'ulimit -n 64 && exec "$0" --input-type=module -e "$1"'
+  const { stdout } = await promisify(execFile)('bash', ['-c', line, process.execPath, WITHOUT_DESCRIPTORS], {
+    timeout: 30_000,
+  })
+  assert.equal(stdout, 'true false\ntrue\n')
 })

@@ -10,13 +10,16 @@ export function isUnsure({ status, code, cause }: ApiError): boolean {
 const LOST: readonly string[] = ['ECONNRESET', 'EPIPE', 'ETIMEDOUT']
 /** Of undici, of its HTTP parser and of what unpacks a body: a connection was there, or half of an answer. */
 const LOST_KINDS = /^(?:UND_ERR_(?!CONNECT_TIMEOUT)|HPE_|Z_)/
+/** Node's words of a connection that ended before anything could be sent over it: only they tell it from others. */
+const NO_TLS = /before secure TLS connection was established/
 
 /** Whether the request went out, for all that its error tells: its connection was lost, or its answer took too long. */
 export function wasSent(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error.name === 'AbortError') return true
-  const { code, syscall } = (error.cause ?? {}) as { code?: unknown; syscall?: unknown }
+  const { code, syscall, message } = (error.cause ?? {}) as { code?: unknown; syscall?: unknown; message?: unknown }
   // Attempts to connect to several addresses are an aggregate.
   if (typeof code !== 'string' || syscall === 'connect' || error.cause instanceof AggregateError) return false
+  if (NO_TLS.test(String(message))) return false
   return LOST.includes(code) || LOST_KINDS.test(code)
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import { after, before, beforeEach, test } from 'node:test'
 import type { ApiError } from '../ops/api-error.ts'
 import { callOp, openOp } from '../ops/call.ts'
@@ -202,7 +202,7 @@ test('what cannot be sent is told as that, and a credential never with its text'
   assert.equal(seen[0]?.headers.authorization, 'Bearer wl_x')
 })
 
-test('only a change that went out may be done without an answer, and its error names it', async () => {
+test('only a change that went out may be done without an answer, and its error names it', async (t) => {
   const cancel = (deadlineMs?: number) => callOp({ url }, ops.runs.cancel, { run: RUN }, { deadlineMs })
   const maybe = apiError({ mayBeDone: true, operation: 'runs.cancel', names: { run: RUN } })
   const lost: [how: string, answer: typeof answer][] = [
@@ -226,7 +226,11 @@ test('only a change that went out may be done without an answer, and its error n
   await assert.rejects(cancel(50), maybe)
   answering(404, '{"error":{"code":"NOT_FOUND","message":"no"}}')
   await assert.rejects(cancel(), apiError({ mayBeDone: false, operation: 'runs.cancel' }))
-  for (const nobody of ['http://127.0.0.1:1', 'http://localhost:1'])
+  const closing = createNetServer((socket) => socket.on('error', () => undefined).destroy())
+  await once(closing.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => closing.close())
+  const withoutTls = `https://127.0.0.1:${(closing.address() as AddressInfo).port}`
+  for (const nobody of ['http://127.0.0.1:1', 'http://localhost:1', withoutTls])
     await assert.rejects(
       callOp({ url: nobody }, ops.runs.cancel, { run: RUN }),
       apiError({ status: 0, mayBeDone: false }),

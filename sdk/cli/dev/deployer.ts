@@ -22,7 +22,7 @@ export interface Deployment extends Deployed {
 export class Deployer {
   private readonly session: Session
   private readonly folder: string
-  /** What was sent last, and what became of it; nothing when it was refused. */
+  /** What was sent last, and what became of it: nothing when it was refused. Unknown after an answer that is lost. */
   private last: { print: string; deployed: Deployed | undefined } | undefined
   private isBroken = false
 
@@ -103,6 +103,8 @@ export class Deployer {
           this.tell(error, 'still watching')
           return undefined
         }
+        // Whoever goes back to what was deployed before must not be told that it still is.
+        if (error.mayBeDone) this.last = undefined
         await this.putOff(error, failures, error.mayBeDone ? 'looking for it' : 'trying again', news)
         const done = error.mayBeDone ? await this.lookForIt(packed, news) : undefined
         if (done) return done

@@ -97,7 +97,7 @@ async function deploying(t: TestContext) {
     await rename(path.join(folder, '.index.ts.new'), path.join(folder, 'index.ts'))
   }
   const asks = (id: string) => fake.asked.filter((each) => each.id === id).length
-  return { ...fake, folder, proxy, save, asks }
+  return { ...fake, folder, proxy, save, asks, current: () => current }
 }
 
 test('windlass dev makes one version of a save whose answer is lost, and goes on with it', async (t) => {
@@ -143,5 +143,22 @@ test('windlass dev sends again what was not done, after it has looked', async (t
   assert.equal(asks('workflows.update'), 2)
   // One at the start, and three before it was sent again.
   assert.equal(asks('workflows.get'), 4)
+  await dev.interrupt()
+})
+
+test('a save that is undone while nobody knows whether it is deployed is followed by what lies in the folder', async (t) => {
+  const { folder, proxy, save, asks, current } = await deploying(t)
+  const dev = goingCli(t, ['dev', folder], { url: proxy.url })
+  await dev.says(/✔ hello, version 1/)
+  await save('1')
+  await dev.says(/✔ hello, version 2/)
+  proxy.loses = { how: '502', what: () => true }
+  await save('2')
+  await dev.says(/✖ .* It may have been done\.\n {2}looking for it/)
+  await save('1')
+  proxy.loses = undefined
+  await dev.says(/✔ hello, version \d.*/)
+  assert.match(JSON.stringify(current()), /=> 1/)
+  assert.equal(asks('workflows.update'), 4)
   await dev.interrupt()
 })

@@ -122,7 +122,7 @@ export interface Moving {
   thrown: number
   /** Processes that ended by themselves before they were where the run had stood. */
   replays: number
-  /** Those that were lost with their agent, or with its machine; before it begins, how often an agent was killed first. */
+  /** Those that were lost with their agent or its machine; before it begins, how often an agent was killed first. */
   cutReplays: number
   /** What this attempt has computed, in milliseconds. */
   activeMs: number

@@ -1,11 +1,13 @@
 import type { Moving } from './run.ts'
 import { requeue, takeBack } from './transitions.ts'
 
-/** By so much more it waits each time, up to as long as what cannot be prepared. */
+/** By so much more it waits each time. */
 const STEP_MS = 1000
-const MOST_MS = 30_000
-/** What is fetched for the run may be what ends its agents, so that there is an end: after four hours at the least. */
-const MOST_RETURNS = 500
+/**
+ * What is fetched for the run may be what ends its agents, and what else they execute goes with them: so there is an
+ * end, after three minutes at the least. Whoever restarts an agent seldom does it so often.
+ */
+const MOST_RETURNS = 20
 
 /**
  * Its agent was killed before it could begin: the run goes back and uses no attempt. Returns false where that counts
@@ -22,6 +24,6 @@ export function takeUnbegun(
   if (run.status !== 'pending') return false
   const returns = run.cutReplays++
   if (returns >= MOST_RETURNS) return false
-  requeue(run, at, { attempt: run.attempt, reason }, Math.max(restMs, Math.min(MOST_MS, returns * STEP_MS)))
+  requeue(run, at, { attempt: run.attempt, reason }, Math.max(restMs, returns * STEP_MS))
   return true
 }

@@ -146,7 +146,7 @@ test('windlass dev sends again what was not done, after it has looked', async (t
   await dev.interrupt()
 })
 
-test('a save that is undone while nobody knows whether it is deployed is followed by what lies in the folder', async (t) => {
+test('a save that is undone while nobody knows of its deploy is followed by what lies in the folder', async (t) => {
   const { folder, proxy, save, asks, current } = await deploying(t)
   const dev = goingCli(t, ['dev', folder], { url: proxy.url })
   await dev.says(/✔ hello, version 1/)

@@ -19,7 +19,7 @@ export const EXIT = {
   deadline: 124,
   /** Ctrl-C, as shells count it. */
   interrupted: 130,
-  /** Who read standard output left before the command was over; as shells count SIGPIPE. */
+  /** The reader of standard output left before the command was over; as shells count SIGPIPE. */
   unread: 141,
 } as const
 

@@ -32,7 +32,7 @@ interface Chains {
   /** Its first node. */
   readonly start: Int32Array
   readonly parent: Int32Array
-  /** That of its first node. */
+  /** Depth of its first node. */
   readonly depth: Int32Array
   /** The one before it that begins at the same parent, and 1. */
   readonly sibling: Int32Array

@@ -103,7 +103,7 @@ export class Deployer {
           this.tell(error, 'still watching')
           return undefined
         }
-        // Whoever goes back to what was deployed before must not be told that it still is.
+        // The author may go back to what was deployed before, which may not be the current version any more.
         if (error.mayBeDone) this.last = undefined
         await this.putOff(error, failures, error.mayBeDone ? 'looking for it' : 'trying again', news)
         const done = error.mayBeDone ? await this.lookForIt(packed, news) : undefined

@@ -12,11 +12,14 @@ export interface ToolResult {
   [key: string]: unknown
 }
 
+/** Of which operation an answer is. */
+type Shown = Pick<Plan, 'row'>
+
 /** What is said about a cut needs room too. */
 const ROOM_FOR_NOTES = 2000
 
 /** The answer of an operation. Where it is too long, or was made shorter before, it says what was left out and where that is. */
-export function resultOf(plan: Plan, input: Fields, value: Fields, notes: readonly string[] = []): ToolResult {
+export function resultOf(plan: Shown, input: Fields, value: Fields, notes: readonly string[] = []): ToolResult {
   const text = JSON.stringify(value)
   if (text.length <= MOST_CHARS) return notes.length > 0 ? said(value, notes) : plain(text, value)
   const rest = restOf(plan, input)
@@ -39,7 +42,7 @@ function said(value: Fields, notes: readonly string[]): ToolResult {
 }
 
 /** Of a page of events the first that fit: the reader goes on behind the last. */
-function pageThatFits(plan: Plan, value: Fields): { shown: Fields; notes: string[] } {
+function pageThatFits(plan: Shown, value: Fields): { shown: Fields; notes: string[] } {
   const events = value['events']
   if (plan.row.id !== 'runs.events' || !Array.isArray(events)) return { shown: value, notes: [] }
   const fit = (events as { cursor: number }[]).slice(0, Math.max(1, countThatFit(events)))
@@ -56,7 +59,7 @@ export function countThatFit(items: readonly unknown[]): number {
   return first === -1 ? items.length : first
 }
 
-function restOf({ row }: Plan, input: Fields): string {
+function restOf({ row }: Shown, input: Fields): string {
   if (row.id === 'workflows.get') {
     const address = `windlass://workflows/${String(input['workflow'])}/files/{path}`
     return `get_workflow_file reads each file whole; so does the resource ${address}.`
@@ -71,7 +74,7 @@ function restOf({ row }: Plan, input: Fields): string {
   return `The whole is at ${row.method} ${path} of the REST API.`
 }
 
-function tooLong(plan: Plan, chars: number, rest: string): ToolResult {
+function tooLong(plan: Shown, chars: number, rest: string): ToolResult {
   const message = `The answer has ${chars} characters, and nothing in it can be left out by itself.`
   return errorText({ code: 'PAYLOAD_TOO_LARGE', message, detail: { chars, tool: plan.row.mcp?.tool } }, rest)
 }

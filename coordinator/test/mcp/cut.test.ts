@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
 import { type Cut, cutToFit } from '../../mcp/cut.ts'
+import { resultOf } from '../../mcp/result.ts'
 
 const LIMIT = 18_000
 
@@ -125,4 +127,14 @@ test('notes stay short, however deep or long the names are', () => {
     const { notes } = cutToFit({ given }, LIMIT)!
     assert.ok(notes.join(' ').length < 1700, `${notes.join(' ').length} characters`)
   }
+})
+
+test('an answer of very many names is not walked for a cut: it says where the whole is', () => {
+  const plan = { row: ops.workflows.getVersion }
+  const input = { workflow: 'any', version: 1 }
+  const answerOf = (names: number) => resultOf(plan, input, { version: record(names, 1) })
+  assert.equal(answerOf(20_000).isError, undefined)
+  const { content, isError } = answerOf(30_000)
+  assert.equal(isError, true)
+  assert.match(content[0]!.text, /PAYLOAD_TOO_LARGE.*get_workflow_file/)
 })

@@ -3,6 +3,7 @@ import { probe } from '@windlass/shared/probe.ts'
 import { type AgentFrame, protocolOf, WELCOME_MS } from '@windlass/shared/wire/agent.ts'
 import { LEAST_PART_CHARS } from '@windlass/shared/wire/parts.ts'
 import type { RunnerIdentity } from '../actor.ts'
+import { ourselves } from '../audit/ourselves.ts'
 import { type Change, record } from '../audit/record.ts'
 import type { Tx } from '../db/client.ts'
 import { type Reconciled, reconcile } from '../engine/commit/leases.ts'
@@ -242,6 +243,5 @@ async function reportCopy({ deps, runner }: Session, { instance }: Hello): Promi
 }
 
 async function recordOf(tx: Tx, { id, name, orgId }: RunnerIdentity, change: Omit<Change, 'target'>): Promise<void> {
-  const by = { kind: 'system', id: 'coordinator', name: 'coordinator', via: 'system', requestId: null } as const
-  await record(tx, { ...by, orgId }, { ...change, target: { type: 'runner', id, name } })
+  await record(tx, ourselves(orgId), { ...change, target: { type: 'runner', id, name } })
 }

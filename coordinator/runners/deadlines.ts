@@ -1,7 +1,8 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { type Author, record } from '../audit/record.ts'
+import { ourselves } from '../audit/ourselves.ts'
+import { record } from '../audit/record.ts'
 import { type CancelDeps, cancelForUs } from '../engine/commit/cancel.ts'
 import { type DoubtDeps, doubtfulAfterMs, isRunnerInDoubt } from '../engine/commit/in-doubt.ts'
 import { type IntakeDeps, liftOldCordons } from './intake.ts'
@@ -48,7 +49,7 @@ async function endDueDrain(deps: DeadlineDeps, drain: store.DueDrain): Promise<v
     const taken = await store.takeDeadline(tx, drain.runnerId)
     if (!taken?.isFirst) return taken
     const target = { type: 'runner', id: drain.runnerId, name: drain.name }
-    await record(tx, ourselves(drain), { action: 'runners.drainDeadline', target, after: { cancelled: runIds } })
+    await record(tx, ourselves(drain.orgId), { action: 'runners.drainDeadline', target, after: { cancelled: runIds } })
     return taken
   })
   // Somebody has resumed it meanwhile.
@@ -56,8 +57,4 @@ async function endDueDrain(deps: DeadlineDeps, drain: store.DueDrain): Promise<v
   if (taken.isFirst) deps.log('drain.deadline', { runnerId: drain.runnerId, runs: runIds.length })
   const reason = `the drain of the runner ${drain.name} had its deadline${drain.reason && `: ${drain.reason}`}`
   await cancelForUs(deps, runIds, reason)
-}
-
-function ourselves({ orgId }: store.DueDrain): Author {
-  return { kind: 'system', id: 'coordinator', name: 'coordinator', orgId, via: 'system', requestId: null }
 }

@@ -1,5 +1,6 @@
 import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
+import { ourselves } from '../audit/ourselves.ts'
 import { record } from '../audit/record.ts'
 import type { Db } from '../db/client.ts'
 import { makePurged } from './lifecycle.ts'
@@ -30,9 +31,8 @@ function purge(db: Db, workflow: store.Expired): Promise<boolean> {
   return db.begin(async (tx) => {
     if (!(await store.lockExpired(tx, workflow))) return false
     await makePurged(tx, workflow)
-    const by = { kind: 'system', id: 'coordinator', name: 'coordinator', via: 'system', requestId: null } as const
     const target = { type: 'workflow', id: workflowId, name: slug }
-    await record(tx, { ...by, orgId }, { action: 'workflows.purge', target })
+    await record(tx, ourselves(orgId), { action: 'workflows.purge', target })
     return true
   })
 }

@@ -14,19 +14,32 @@ import * as store from '../store/erase.ts'
 export async function deleteRun(deps: { db: Db }, caller: Acting, runId: RunId): Promise<void> {
   const { orgId } = caller
   await deps.db.begin(async (tx) => {
-    const run = await store.lockForErasure(tx, orgId, runId)
+    const [run] = await store.lockForErasure(tx, orgId, [runId])
     if (!run) throw new Fault('NOT_FOUND', { run: runId })
     if (run.deletedAt !== null) return
-    const { status, cursor, entries } = run
+    const { status } = run
     if (!isFinal(status)) throw notFinished(runId, status)
     const child = await store.unfinishedDescendant(tx, runId)
     if (child) throw hasUnfinishedChildren(runId, child)
-    await store.untag(tx, orgId, runId)
-    await store.entomb(tx, orgId, runId, caller.id)
     await record(tx, caller, { action: 'runs.delete', target: { type: 'run', id: runId }, before: { status } })
-    await store.addErasure(tx, { orgId, runId, most: Math.max(cursor, entries), done: 0 })
-    await enqueueErasures(tx, orgId)
+    await erased(tx, orgId, [run], caller.id)
   })
+}
+
+/** Runs that are locked, finished and not deleted become deleted ones, with the transaction. */
+export async function erased(tx: Tx, orgId: OrgId, runs: readonly store.Erasable[], by: string): Promise<void> {
+  if (runs.length === 0) return
+  const ids = runs.map(({ id }) => id)
+  await store.untag(tx, orgId, ids)
+  await store.entomb(tx, orgId, ids, by)
+  const erasures = runs.map(({ id, cursor, entries }) => ({
+    orgId,
+    runId: id,
+    most: Math.max(cursor, entries),
+    done: 0,
+  }))
+  await store.addErasures(tx, erasures)
+  await enqueueErasures(tx, orgId)
 }
 
 function notFinished(run: RunId, status: string): Fault {
@@ -83,7 +96,7 @@ async function erase(db: Db, erasure: store.Erasure, isOver: () => boolean): Pro
 export async function eraseRun({ db }: { db: Db }, job: Jobs['runs:erase']): Promise<void> {
   const [runId, orgId] = [job.runId as RunId, job.orgId as OrgId]
   await db.begin(async (tx) => {
-    await store.addErasure(tx, { orgId, runId, most: job.most, done: job.after ?? 0 })
+    await store.addErasures(tx, [{ orgId, runId, most: job.most, done: job.after ?? 0 }])
     await enqueueErasures(tx, orgId)
   })
 }

@@ -1,29 +1,32 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
-import { isFinal, RUN_STATUSES } from '@windlass/shared/model/run.ts'
+import { isFinal, RUN_STATUSES, type RunStatus } from '@windlass/shared/model/run.ts'
 import { onlyFilters } from '../../db/by-key.ts'
 import type { Db, Sql, Tx } from '../../db/client.ts'
-import type { RunStatus } from '@windlass/shared/model/run.ts'
+import { unnest } from '../../db/unnest.ts'
 
 const UNFINISHED = RUN_STATUSES.filter((status) => !isFinal(status))
 
 export interface Erasable {
+  id: RunId
   status: RunStatus
   cursor: number
   entries: number
+  finishedAt: Date | null
   deletedAt: Date | null
 }
 
-export async function lockForErasure(tx: Tx, orgId: OrgId, runId: RunId): Promise<Erasable | undefined> {
-  const [row] = await tx<Erasable[]>`
-    select status, cursor, entries, deleted_at
+/** In the order of their ids, as whoever locks several does. */
+export async function lockForErasure(tx: Tx, orgId: OrgId, runIds: readonly RunId[]): Promise<Erasable[]> {
+  return tx<Erasable[]>`
+    select id, status, cursor, entries, finished_at, deleted_at
     from runs
-    where id = ${runId} and ${onlyFilters(tx, tx`org_id = ${orgId}`)}
+    where id = any(${[...runIds]}) and ${onlyFilters(tx, tx`org_id = ${orgId}`)}
+    order by id
     for update`
-  return row
 }
 
 /** One that has not ended, at any depth below the run. */
-export async function unfinishedDescendant(tx: Tx, runId: RunId): Promise<RunId | undefined> {
+export async function unfinishedDescendant(tx: Sql, runId: RunId): Promise<RunId | undefined> {
   const [row] = await tx<{ id: RunId }[]>`
     with recursive below as (
       select id, status from runs where parent_run_id = ${runId}
@@ -39,25 +42,26 @@ export async function unfinishedDescendant(tx: Tx, runId: RunId): Promise<RunId 
   return row?.id
 }
 
-/** Leaves of a run what others point to. Its log and its journal, which may be long, are left to `erasePiece`. */
-export async function entomb(tx: Tx, orgId: OrgId, runId: RunId, by: string): Promise<void> {
+/** Leaves of runs what others point to. Their logs and journals, which may be long, are left to `erasePiece`. */
+export async function entomb(tx: Tx, orgId: OrgId, runIds: readonly RunId[], by: string): Promise<void> {
+  const ids = [...runIds]
   await tx`
     update runs
     set deleted_at = now(), deleted_by = ${by}, input = 'null', output = null, error = null, blocked = null,
         tags = '{}', cancel_reason = null
-    where id = ${runId} and org_id = ${orgId}`
-  await tx`insert into runs_deleted (org_id, run_id) values (${orgId}, ${runId})`
-  await tx`delete from runs_unsuccessful where org_id = ${orgId} and run_id = ${runId}`
-  await tx`delete from inputs where run_id = ${runId} and ${onlyFilters(tx, tx`org_id = ${orgId}`)}`
-  await tx`delete from run_losses where run_id = ${runId}`
+    where id = any(${ids}) and ${onlyFilters(tx, tx`org_id = ${orgId}`)}`
+  await tx`insert into runs_deleted (org_id, run_id) select ${orgId}, unnest(${ids}::text[])`
+  await tx`delete from runs_unsuccessful where org_id = ${orgId} and run_id = any(${ids})`
+  await tx`delete from inputs where run_id = any(${ids}) and ${onlyFilters(tx, tx`org_id = ${orgId}`)}`
+  await tx`delete from run_losses where run_id = any(${ids})`
 }
 
 /** The key of these rows begins with the tag, so the tags are told. */
-export async function untag(tx: Tx, orgId: OrgId, runId: RunId): Promise<void> {
+export async function untag(tx: Tx, orgId: OrgId, runIds: readonly RunId[]): Promise<void> {
   await tx`
-    delete from run_tags
-    where org_id = ${orgId} and run_id = ${runId}
-      and tag = any(array(select unnest(tags) from runs where id = ${runId}))`
+    delete from run_tags t
+    using (select id, unnest(tags) as tag from runs where id = any(${[...runIds]})) of_run
+    where t.org_id = ${orgId} and t.tag = of_run.tag and t.run_id = of_run.id`
 }
 
 /** What is still to be taken away of a deleted run. Numbers of its log and its journal: behind `done`, up to `most`. */
@@ -68,10 +72,11 @@ export interface Erasure {
   done: number
 }
 
-export async function addErasure(tx: Sql, { orgId, runId, most, done }: Erasure): Promise<void> {
+export async function addErasures(tx: Sql, erasures: readonly Erasure[]): Promise<void> {
   await tx`
     insert into run_erasures (org_id, run_id, most, done)
-    values (${orgId}, ${runId}, ${most}, ${done})
+    select org_id, run_id, most, done
+    from ${unnest(tx, 't', erasures, { orgId: 'text', runId: 'text', most: 'int', done: 'int' })}
     on conflict (org_id, run_id) do nothing`
 }
 

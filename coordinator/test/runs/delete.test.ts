@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { newId, type RunId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { eraseDeleted, eraseRun } from '../../engine/commit/delete-run.ts'
-import { addErasure } from '../../engine/store/erase.ts'
+import { addErasures } from '../../engine/store/erase.ts'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { anAgent, end, line, returned, start } from '../_kit/agent.ts'
 import { anOrg, aCoordinator, aRun, asOwner, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -102,7 +102,7 @@ test('a long log is erased in turns, between which others have a worker', async 
   const id = await aFailedRun()
   await c.db`update run_events set cursor = 11000 where run_id = ${id} and cursor = 1`
   const left = () => c.db`select cursor from run_events where run_id = ${id}`
-  await addErasure(c.db, { orgId: c.orgId, runId: id, most: 12_000, done: 0 })
+  await addErasures(c.db, [{ orgId: c.orgId, runId: id, most: 12_000, done: 0 }])
   await eraseDeleted(c.deps, { orgId: c.orgId }, 0)
   await untilPolled('the next turns have erased the rest', async () => (await left()).length === 0)
 })

@@ -23,6 +23,9 @@ export type Config = Sizes & {
   maxCatchUp: number
   /** Undefined: see `littleRoom`. */
   diskReserveBytes: number | undefined
+  /** Undefined: for ever. */
+  maxRunsDays: number | undefined
+  maxDeliveriesDays: number | undefined
   maxDeploysBytes: number
   maxOrgDeploysBytes: number
   limitIdentityPerMin: number
@@ -102,6 +105,8 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     maxEventDataBytes: s.WINDLASS_MAX_EVENT_DATA_BYTES,
     maxCatchUp: s.WINDLASS_MAX_CATCH_UP,
     diskReserveBytes: s.WINDLASS_DISK_RESERVE_MB && s.WINDLASS_DISK_RESERVE_MB * 1024 * 1024,
+    maxRunsDays: s.WINDLASS_MAX_RUNS_DAYS,
+    maxDeliveriesDays: s.WINDLASS_MAX_DELIVERIES_DAYS,
     maxDeploysBytes: s.WINDLASS_MAX_DEPLOYS_BYTES,
     maxOrgDeploysBytes: s.WINDLASS_MAX_ORG_DEPLOYS_BYTES,
     limitIdentityPerMin: s.WINDLASS_LIMIT_IDENTITY_PER_MIN,

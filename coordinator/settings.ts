@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { MOST_EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
+import { MOST_DAYS } from '@windlass/shared/model/retention.ts'
 import { MOST_BUNDLE_BYTES } from '@windlass/shared/model/workflow.ts'
 import { DEFAULT_SIZES } from './sizes.ts'
 
@@ -32,6 +33,14 @@ export const Settings = z.strictObject({
   WINDLASS_DISK_RESERVE_MB: z.int().min(0).max(1_048_576).optional().meta({
     description: 'With less free on the disk of its home it takes no deploys and no large deliveries; runs go on.',
     otherwise: '512, at most a tenth of the disk',
+  }),
+  WINDLASS_MAX_RUNS_DAYS: z.int().min(1).max(MOST_DAYS).optional().meta({
+    description: 'Runs of all orgs are deleted so many days after their end; an org may say fewer.',
+    otherwise: 'for ever, where an org does not say how long',
+  }),
+  WINDLASS_MAX_DELIVERIES_DAYS: z.int().min(1).max(MOST_DAYS).optional().meta({
+    description: 'Deliveries of all orgs are deleted after so many days; an org may say fewer.',
+    otherwise: 'for ever, where an org does not say how long',
   }),
   WINDLASS_LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error'])

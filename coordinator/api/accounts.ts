@@ -5,6 +5,7 @@ import { getOrg } from '../accounts/orgs.ts'
 import type { HandlersFor } from './call.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import type { Db } from '../db/client.ts'
+import { getRetention, type Limits, updateRetention } from '../retention/retention.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 
 type KeysNeeds = Needs<typeof listKeys | typeof revokeKey> & { db: Db; callers: Pick<Callers, 'hold'> }
@@ -30,6 +31,14 @@ type OrgsNeeds = { db: Db }
 
 export const orgs = (deps: OrgsNeeds): HandlersFor<'orgs'> => ({
   get: async ({ caller }) => ({ org: await getOrg(deps.db, caller.orgId) }),
+})
+
+type RetentionNeeds = { db: Db; config: Limits }
+
+export const retention = (deps: RetentionNeeds): HandlersFor<'retention'> => ({
+  get: async ({ caller }) => ({ retention: await getRetention(deps, caller.orgId) }),
+
+  update: async ({ input, caller }) => ({ retention: await updateRetention(deps, caller, input) }),
 })
 
 type AccountNeeds = { db: Db }

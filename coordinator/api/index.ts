@@ -1,5 +1,5 @@
 import type { ops } from '@windlass/shared/ops/index.ts'
-import { account, keys, orgs } from './accounts.ts'
+import { account, keys, orgs, retention } from './accounts.ts'
 import { audit } from './audit.ts'
 import type { HandlersFor } from './call.ts'
 import { connections } from './connections.ts'
@@ -39,6 +39,7 @@ type Groups =
   | typeof runners
   | typeof keys
   | typeof orgs
+  | typeof retention
   | typeof account
   | typeof audit
   | typeof runnerSurface
@@ -65,6 +66,7 @@ export function createHandlers(deps: HandlerNeeds): Handlers {
     runners: runners(deps),
     keys: keys(deps),
     orgs: orgs(deps),
+    retention: retention(deps),
     account: account(deps),
     audit: audit(deps),
     runnerSurface: runnerSurface(deps),

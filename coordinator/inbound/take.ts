@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { Fault } from '@windlass/shared/errors.ts'
 import { type DeliveryId, newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
@@ -11,7 +10,6 @@ import type { Wait } from '../db/waiting.ts'
 import { tellOfNew } from '../engine/commit/trigger.ts'
 import { ringRun } from '../events/ring.ts'
 import type { TakeKey } from '../idempotency/once.ts'
-import { contentKey } from '../objects/key.ts'
 import type { ObjectStore } from '../objects/store.ts'
 import type { Known } from '../limits/bytes-in-flight.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
@@ -225,9 +223,10 @@ type Row = Omit<NewDelivery, 'decided' | 'starts' | 'whole'> & { id: DeliveryId 
 /** The object first: a row whose payload is missing could not be replayed. */
 async function rowOf(deps: TakeDeps, verified: Verified, event: string | null): Promise<Row> {
   const { source, headers, body, replay } = verified
-  const key = body.length > IN_ROW_BYTES ? contentKey(createHash('sha256').update(body).digest('hex')) : null
-  if (key !== null) await keep(deps, key, body)
   const id = newId('dlv')
+  // Its own, not that of the content: whoever deletes one delivery need not ask whether another has the same payload.
+  const key = body.length > IN_ROW_BYTES ? `deliveries/${id}` : null
+  if (key !== null) await keep(deps, key, body)
   return {
     ...sourceFields(source),
     id,
@@ -249,7 +248,7 @@ async function rowOf(deps: TakeDeps, verified: Verified, event: string | null): 
 
 async function keep({ objects, log }: TakeDeps, key: string, body: Buffer): Promise<void> {
   try {
-    if (!(await objects.stat(key))) await objects.put(key, body)
+    await objects.put(key, body)
   } catch (error) {
     log.warn('delivery.payload.not-stored', { key, bytes: body.length, error })
     throw new Fault('UNAVAILABLE', {}, 'The payload could not be stored; send it again in a minute.')

@@ -14,6 +14,7 @@ export const CRONTAB = [
   '2 * * * * waits:clean',
   '12 * * * * bulkJobs:clean',
   '22 * * * * jobs:clean',
+  '32 * * * * retention:begin',
 ]
   .map((line) => `${line} ?queue=cleaning`)
   .join('\n')

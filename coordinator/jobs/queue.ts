@@ -16,6 +16,8 @@ export interface Jobs {
   'runs:eraseDeleted': { orgId: string }
   /** The same for one run, behind `after`: versions before this one have left such jobs. */
   'runs:erase': { runId: string; orgId: string; most: number; after?: number }
+  /** A turn in which an org deletes what it keeps no longer. */
+  'retention:turn': { orgId: string }
   /** Lets in runs of an org that wait in lines with room for more than one transaction lets in. */
   'runs:admit': { orgId: string }
   /** A turn of that one of an org's jobs over many runs that was served least recently. */
@@ -50,7 +52,7 @@ export interface EndOfRuns {
 }
 
 /** The lower number goes first: nobody waits for what is erased. The others go in the order in which they came due. */
-const PRIORITIES: Partial<Record<keyof Jobs, number>> = { 'runs:eraseDeleted': 1 }
+const PRIORITIES: Partial<Record<keyof Jobs, number>> = { 'runs:eraseDeleted': 1, 'retention:turn': 1 }
 
 /** A job works for so long, then it is the turn of others: each turn holds one of the two workers. */
 export const TURN_MS = 1000

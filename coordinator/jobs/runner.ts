@@ -23,6 +23,7 @@ import { cleanVariableSets } from '../environments/sets.ts'
 import { cleanInbound } from '../inbound/clean.ts'
 import { cleanWindows } from '../limits/open.ts'
 import { createSample } from '../limits/sample.ts'
+import { beginRetention, type RetentionDeps, retentionTurn } from '../retention/work.ts'
 import { cleanTokens } from '../runners/register.ts'
 import { cleanIdempotencyKeys } from '../idempotency/once.ts'
 import { cleanTokenKeys } from '../runs/token-keys.ts'
@@ -72,7 +73,7 @@ async function cleanTriggers(deps: BulkDeps): Promise<void> {
   await cleanSchedules(deps)
 }
 
-type JobDeps = BulkDeps & { log: Log }
+type JobDeps = BulkDeps & RetentionDeps & { log: Log }
 
 /** Executes jobs until the signal fires. A lost database ends graphile-worker's runner, so it is started again. */
 export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal): Promise<void> {
@@ -153,6 +154,8 @@ function tasks(deps: JobDeps): TaskList {
     'deliveries:clean': async () => cleanTriggers(deps),
     'rateLimits:clean': async () => cleanWindows(deps),
     'waits:clean': async () => cleanWaits(deps),
+    'retention:begin': async () => beginRetention(deps),
+    'retention:turn': async (payload) => retentionTurn(deps, payload as Jobs['retention:turn']),
   }
 }
 

@@ -13,6 +13,7 @@ import { addInputs } from './commands/inputs.ts'
 import { addKeys } from './commands/keys.ts'
 import { addLogs } from './commands/logs.ts'
 import { addProfiles } from './commands/profiles.ts'
+import { addRetention } from './commands/retention.ts'
 import { addRun } from './commands/run.ts'
 import { addRuns } from './commands/runs.ts'
 import { addSchedules } from './commands/schedules.ts'
@@ -61,6 +62,7 @@ export function createCallerProgram(addHost: (program: Command) => void): Comman
   addVariables(program)
   addSecrets(program)
   addKeys(program)
+  addRetention(program)
   addAudit(program)
   addProfiles(program)
   addFleet(program)

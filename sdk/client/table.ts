@@ -152,6 +152,10 @@ export const table = {
   orgs: {
     get: { id: 'orgs.get', method: 'GET', path: '/v1/orgs/{org}' },
   },
+  retention: {
+    get: { id: 'retention.get', method: 'GET', path: '/v1/orgs/{org}/retention' },
+    update: { id: 'retention.update', method: 'PATCH', path: '/v1/orgs/{org}/retention' },
+  },
   account: {
     get: { id: 'account.get', method: 'GET', path: '/v1/me' },
   },

@@ -1476,6 +1476,33 @@ export interface Client extends Follows {
       org: Org
     }>
   }
+  readonly retention: {
+    /** Get for how many days the org keeps runs that have ended, and deliveries. */
+    get(
+      args?: {
+        org?: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      retention: Retention
+    }>
+    /** Change for how many days the org keeps runs that have ended, and deliveries. What is older is deleted. */
+    update(
+      args?: {
+        org?: string
+        /**
+         * So many days after the end of a run its input, output, events and journal are deleted, as by `runs.delete`.
+         * Null: as long as the service keeps them.
+         */
+        runsDays?: number | null
+        /** Days after which a delivery is deleted with its payload. Null: as long as the service keeps them. */
+        deliveriesDays?: number | null
+      },
+      options?: CallOptions,
+    ): Promise<{
+      retention: Retention
+    }>
+  }
   readonly account: {
     /** Whom a credential stands for: its kind, org, role and scopes. */
     get(
@@ -2550,6 +2577,25 @@ export interface Org {
   slug: string
   name: string
   createdAt: number
+}
+
+export interface Retention {
+  /**
+   * So many days after the end of a run its input, output, events and journal are deleted, as by `runs.delete`.
+   * Null: as long as the service keeps them.
+   */
+  runsDays: number | null
+  /** Days after which a delivery is deleted with its payload. Null: as long as the service keeps them. */
+  deliveriesDays: number | null
+  /** How long the service keeps runs of any org. Null: for ever. */
+  maxRunsDays: number | null
+  /** How long the service keeps deliveries of any org. Null: for ever. */
+  maxDeliveriesDays: number | null
+  /**
+   * Before this moment, an hour after its last change, nothing is deleted by what the org has said. Null: it has
+   * said nothing.
+   */
+  actsAt: number | null
 }
 
 export interface Credential {

@@ -12,6 +12,7 @@ import * as jobs from './jobs/ops.ts'
 import * as keys from './keys/ops.ts'
 import * as orgs from './orgs/ops.ts'
 import * as pools from './pools/ops.ts'
+import * as retention from './retention/ops.ts'
 import * as runnerSurface from './runner-surface/ops.ts'
 import * as runners from './runners/ops.ts'
 import * as runs from './runs/ops.ts'
@@ -41,6 +42,7 @@ const folders = {
   runners,
   keys,
   orgs,
+  retention,
   account,
   audit,
   runnerSurface,

@@ -13,6 +13,7 @@ import { jobs } from './jobs/words.ts'
 import { keys } from './keys/words.ts'
 import { orgs } from './orgs/words.ts'
 import { pools } from './pools/words.ts'
+import { retention } from './retention/words.ts'
 import { runners } from './runners/words.ts'
 import { runs } from './runs/words.ts'
 import { schedules } from './schedules/words.ts'
@@ -41,6 +42,7 @@ export const examples: { readonly [G in keyof Documented]: ExamplesOf<G> } = {
   runners,
   keys,
   orgs,
+  retention,
   account,
   audit,
   service,

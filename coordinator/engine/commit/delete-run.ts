@@ -19,15 +19,37 @@ export async function deleteRun(deps: { db: Db }, caller: Acting, runId: RunId):
     if (run.deletedAt !== null) return
     const { status } = run
     if (!isFinal(status)) throw notFinished(runId, status)
-    const child = await store.unfinishedDescendant(tx, runId)
+    const child = (await store.unfinishedBelow(tx, [runId])).get(runId)
     if (child) throw hasUnfinishedChildren(runId, child)
     await record(tx, caller, { action: 'runs.delete', target: { type: 'run', id: runId }, before: { status } })
     await erased(tx, orgId, [run], caller.id)
   })
 }
 
+/**
+ * Deletes of these runs those that ended before the moment, unless something below them has not ended. Answers which
+ * are deleted after that, also those that were before, and which of them by this.
+ */
+export async function deleteEnded(
+  tx: Tx,
+  orgId: OrgId,
+  { runIds, before, by }: { runIds: readonly RunId[]; before: Date; by: string },
+): Promise<{ deleted: RunId[]; gone: ReadonlySet<RunId> }> {
+  const runs = await store.lockForErasure(tx, orgId, runIds)
+  const isGone = ({ deletedAt }: store.Erasable) => deletedAt !== null
+  const ended = runs.filter((run) => !isGone(run) && run.finishedAt !== null && run.finishedAt < before)
+  const below = await store.unfinishedBelow(
+    tx,
+    ended.map(({ id }) => id),
+  )
+  const erasable = ended.filter(({ id }) => !below.has(id))
+  await erased(tx, orgId, erasable, by)
+  const gone = new Set([...runs.filter(isGone), ...erasable].map(({ id }) => id))
+  return { deleted: erasable.map(({ id }) => id), gone }
+}
+
 /** Runs that are locked, finished and not deleted become deleted ones, with the transaction. */
-export async function erased(tx: Tx, orgId: OrgId, runs: readonly store.Erasable[], by: string): Promise<void> {
+async function erased(tx: Tx, orgId: OrgId, runs: readonly store.Erasable[], by: string): Promise<void> {
   if (runs.length === 0) return
   const ids = runs.map(({ id }) => id)
   await store.untag(tx, orgId, ids)

@@ -25,21 +25,20 @@ export async function lockForErasure(tx: Tx, orgId: OrgId, runIds: readonly RunI
     for update`
 }
 
-/** One that has not ended, at any depth below the run. */
-export async function unfinishedDescendant(tx: Sql, runId: RunId): Promise<RunId | undefined> {
-  const [row] = await tx<{ id: RunId }[]>`
+/** Those of these runs below which something has not ended, at any depth, each with one such run. */
+export async function unfinishedBelow(tx: Tx, runIds: readonly RunId[]): Promise<Map<RunId, RunId>> {
+  const rows = await tx<{ root: RunId; id: RunId }[]>`
     with recursive below as (
-      select id, status from runs where parent_run_id = ${runId}
+      select parent_run_id as root, id, status from runs where parent_run_id = any(${[...runIds]})
       union all
-      select r.id, r.status
-      from below
-      join runs r on r.parent_run_id = below.id
+      select b.root, r.id, r.status
+      from below b
+      join runs r on r.parent_run_id = b.id
     )
-    select id
+    select distinct on (root) root, id
     from below
-    where status = any(${UNFINISHED})
-    limit 1`
-  return row?.id
+    where status = any(${UNFINISHED})`
+  return new Map(rows.map(({ root, id }) => [root, id]))
 }
 
 /** Leaves of runs what others point to. Their logs and journals, which may be long, are left to `erasePiece`. */

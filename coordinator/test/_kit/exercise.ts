@@ -7,6 +7,7 @@ import { pathNames } from '@windlass/shared/ops/fill-route.ts'
 import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import { cleanVariableSets } from '../../environments/sets.ts'
 import { cleanWindows } from '../../limits/open.ts'
+import { retentionTurn } from '../../retention/work.ts'
 import { cleanTokens } from '../../runners/register.ts'
 import { cleanIdempotencyKeys } from '../../idempotency/once.ts'
 import { cleanTokenKeys } from '../../runs/token-keys.ts'
@@ -19,6 +20,8 @@ import { stepped, wakeOf } from './journal.ts'
 import { type Args, sampleArgs } from './matrix-samples.ts'
 import type { Tenant } from './tenants.ts'
 import { accepted, aParkedRun, call, question, sleepFor } from './waiting.ts'
+
+const RETENTION_ACTS_MS = 2 * 3_600_000
 
 /** To build the agent's package, for itself or for its script, asks no table, and took 51 s on a busy machine. */
 const WITHOUT_DATABASE: readonly string[] = [ops.service.download.id, ops.service.install.id]
@@ -51,12 +54,15 @@ export async function exercise(tenant: Tenant): Promise<void> {
 }
 
 /** What is done once an hour: the test must not depend on the minute. */
-async function clean({ c: { deps } }: Tenant): Promise<void> {
+async function clean({ c: { deps, orgId } }: Tenant): Promise<void> {
   await cleanTokens(deps)
   await cleanVariableSets(deps)
   await cleanTokenKeys(deps)
   await cleanWindows(deps)
   await cleanIdempotencyKeys(deps)
+  // The org keeps its runs for 90 days by now: none is deleted, but all is looked for.
+  const databaseClock = { now: () => Date.now() + RETENTION_ACTS_MS, aheadMs: () => 0 }
+  await retentionTurn({ ...deps, databaseClock }, { orgId })
 }
 
 async function send({ c, session }: Tenant, row: AnyOp, args: Args, token: string): Promise<void> {

@@ -34,6 +34,7 @@ const SAMPLES: Readonly<Record<string, (tenant: Tenant) => Args>> = {
   'connections.test': () => ({ payload: {} }),
   'pools.create': () => ({ name: 'brand-new' }),
   'pools.update': () => ({ settings: { slots: 3 } }),
+  'retention.update': () => ({ runsDays: 90, deliveriesDays: 90 }),
   'runners.deregister': () => ({ force: true }),
   'keys.create': () => ({ name: 'brand-new', role: 'viewer' }),
   'runnerSurface.register': () => ({ token: 'wlr_none', name: 'x', slots: 1, version: '1', platform: 'linux' }),

@@ -158,6 +158,7 @@ const SAMPLES: Record<string, string> = {
 /** What a command cannot do without, though no single flag of it is mandatory. */
 const NEEDED: Record<string, string[]> = {
   'pools update': ['--slots', '2'],
+  'retention update': ['--runs', '90'],
   'schedules create': ['--rate', '1h'],
   'schedules update': ['--overlap', 'skip'],
 }

@@ -41,6 +41,7 @@ const BY_HAND: Record<string, string> = {
   'vars set': 'several at once, and a file of them',
   'secrets set': 'reads the value from a prompt, standard input or a file',
   'keys create': 'the end as a length; the key alone on standard output',
+  'retention update': 'days as numbers, and `all` for a null',
   'audit list': 'what changed, from what to what',
   'pools create': 'each setting as a flag, in the units of people',
   'pools update': 'each setting as a flag, in the units of people',

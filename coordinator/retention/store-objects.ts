@@ -1,0 +1,16 @@
+import type { Db, Tx } from '../db/client.ts'
+
+/** What lies under these keys is going to be removed, if the transaction is committed. */
+export async function add(tx: Tx, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0) return
+  await tx`insert into object_removals (key) select unnest(${[...keys]}::text[]) on conflict (key) do nothing`
+}
+
+export async function next(db: Db, most: number): Promise<string[]> {
+  const rows = await db<{ key: string }[]>`select key from object_removals order by key limit ${most}`
+  return rows.map(({ key }) => key)
+}
+
+export async function remove(db: Db, keys: readonly string[]): Promise<void> {
+  if (keys.length > 0) await db`delete from object_removals where key = any(${[...keys]})`
+}

@@ -173,8 +173,21 @@ function startOfNamed(sql: Sql, f: RunFilter): (Start & { isNarrow?: true }) | u
     return { stands: ['tag'], from: sql`run_tags t`, isApart: true, columns, values: [orgId, tag], id: sql`t.run_id` }
   }
   if (trigger === undefined || !isId(trigger)) return undefined
-  const also = sql`and r.trigger_kind in ('schedule', 'webhook', 'connection')`
+  const also = sql`and r.trigger_kind in ('schedule', 'webhook', 'connection') and ${isOfOrg(sql, orgId, trigger)}`
   return { stands: ['trigger'], from, columns: [sql`r.trigger_id`], values: [trigger], id, also }
+}
+
+/** Whatever starts runs does so in one org. Looked up once: else the runs of another org are all read and thrown away. */
+function isOfOrg(sql: Sql, orgId: OrgId, trigger: string): Fragment {
+  return sql`
+    ${orgId} = (
+      select first.org_id
+      from runs first
+      where (first.trigger_id, first.id) > (${trigger}, '') and (first.trigger_id, first.id) < (${trigger}, '~')
+        and first.trigger_kind in ('schedule', 'webhook', 'connection')
+      order by first.trigger_id, first.id
+      limit 1
+    )`
 }
 
 function startOfStatus(sql: Sql, { orgId }: RunFilter, status: readonly RunStatus[]): Start {

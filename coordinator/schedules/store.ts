@@ -8,11 +8,14 @@ import type { Content, ScheduleRow, ScheduleState } from './row.ts'
 const ms = (sql: Sql, column: Fragment) => sql`floor(extract(epoch from ${column}) * 1000)::float8`
 const instant = (sql: Sql, at: number | null) => sql`to_timestamp(${at}::float8 / 1000)`
 
-/** The newest run of the schedule `s`. As a range of the index of such runs: see `newest`. */
+/**
+ * The newest run of the schedule `s`. As a range of the index of such runs: see `newest`. That index has the collation of
+ * its column, which no id has: compared as an id, each of these runs of all orgs is read instead.
+ */
 const lastRun = (sql: Sql) => sql`
   select json_build_object('id', r.id, 'status', r.status, 'at', ${ms(sql, sql`r.tick_at`)}::bigint)
   from runs r
-  where (r.trigger_id, r.id) > (s.id, '') and (r.trigger_id, r.id) < (s.id, '~')
+  where (r.trigger_id, r.id) > (s.id collate "default", '') and (r.trigger_id, r.id) < (s.id collate "default", '~')
     and r.trigger_kind in ('schedule', 'webhook', 'connection')
   order by r.trigger_id desc, r.id desc
   limit 1`

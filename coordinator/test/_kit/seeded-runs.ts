@@ -2,7 +2,17 @@ import type { Db } from '../../db/client.ts'
 import { sqlId } from './sql-ids.ts'
 
 /** Of how many runs there is one with this. */
-export const ONE_IN = { queued: 30_000, cancelled: 10_000, failed: 100, rareTag: 10_000, tag: 3, workflow: 1000 }
+export const ONE_IN = {
+  queued: 30_000,
+  cancelled: 10_000,
+  failed: 100,
+  rareTag: 10_000,
+  tag: 3,
+  workflow: 1000,
+  hook: 2,
+}
+/** The webhook that has started one in so many of them. */
+export const SEEDED_HOOK = 'hook_00000000000000000000seeded'
 /** Over which the runs were triggered, evenly. */
 const SPAN_MS = 90 * 86_400_000
 const BATCH = 100_000
@@ -41,9 +51,11 @@ export async function seedRuns(db: Db, { org, count, workflows, analyze = true }
                end as status
         from generate_series(${from}::int, ${Math.min(from + BATCH - 1, count)}::int) as i
       )
-      insert into runs (id, org_id, workflow_id, version_id, pool_id, status, epoch, cursor, trigger_kind, trigger_actor, tags,
+      insert into runs (id, org_id, workflow_id, version_id, pool_id, status, epoch, cursor, trigger_kind, trigger_id, trigger_actor, tags,
                         input, output, error, created_at, queued_at, claimed_at, started_at, finished_at, compute_ms)
-      select ${sqlId(db, 'run', ms, db`i`)}, t.org_id, t.workflow_id, t.version_id, t.pool_id, m.status, 1, 5, 'api', 'key_seed',
+      select ${sqlId(db, 'run', ms, db`i`)}, t.org_id, t.workflow_id, t.version_id, t.pool_id, m.status, 1, 5,
+             case when i % ${ONE_IN.hook} = 1 then 'webhook' else 'api' end,
+             case when i % ${ONE_IN.hook} = 1 then ${SEEDED_HOOK} end, 'key_seed',
              case when i % ${ONE_IN.rareTag} = 5 then '{rare,nightly}' when i % ${ONE_IN.tag} = 0 then '{nightly}' else '{}' end::text[],
              '{"customer":' || i || ',"address":{"zip":"10115"}}', case when m.status = 'completed' then '"done"' end,
              case when m.status = 'failed' then '{"code":"PROGRAM_FAILED","message":"it was seeded"}' end,

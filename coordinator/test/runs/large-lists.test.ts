@@ -6,7 +6,7 @@ import { list, listStretch, type RunFilter } from '../../runs/store-list.ts'
 import { moveMark } from '../../engine/sweep/mark.ts'
 import { anOrg, aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { indexBlocksRead, rowsRead } from '../_kit/rows-read.ts'
-import { ONE_IN, seedRuns } from '../_kit/seeded-runs.ts'
+import { ONE_IN, SEEDED_HOOK, seedRuns } from '../_kit/seeded-runs.ts'
 import { aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
 const RUNS = 30_000
@@ -45,6 +45,15 @@ test('a page reads about as many runs as it shows, whatever is asked for and how
   const either = await rowsOf({ status: ['failed', 'cancelled', 'queued', 'running'] })
   assert.deepEqual([either.found, either.read <= 51 + waiting], [51, true])
   assert.deepEqual(await rowsOf({ status: ['running'] }), { found: 0, read: waiting })
+})
+
+test('the runs of a webhook are read by its org alone', async () => {
+  const [own, foreign] = [await rowsOf({ trigger: SEEDED_HOOK }), await anOrg(c)]
+  assert.deepEqual([own.found, own.read <= 52], [51, true], `${own.read} rows`)
+  const others = await rowsOf({ trigger: SEEDED_HOOK, orgId: foreign.id })
+  assert.deepEqual([others.found, others.read <= 1], [0, true], `${others.read} rows`)
+  const failed = await rowsOf({ trigger: SEEDED_HOOK, orgId: foreign.id, status: ['failed'] })
+  assert.deepEqual([failed.found, failed.read <= 2], [0, true], `${failed.read} rows`)
 })
 
 test('what is rare among very many runs with a tag is found by its status', async () => {

@@ -5,7 +5,7 @@ import { createSlices, turnInLine } from '../slices.ts'
 import { ClientGone } from '../unforeseen.ts'
 import type { HttpRequest } from './exchange.ts'
 import { refuseLossyNumbers } from './json-numbers.ts'
-import { findTrouble } from './json-text.ts'
+import { troubleOf } from './json-text.ts'
 import { Pieces } from './pieces.ts'
 import type { Room } from './room.ts'
 
@@ -159,10 +159,9 @@ function marksOf(text: string): Marks {
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)
-  } catch {
-    // The parser's own message names no place for most errors, and quotes the body.
-    const { message, offset, line, column } = findTrouble(text)
-    throw invalid(`The body is not valid JSON: ${message}.`, { offset, line, column })
+  } catch (error) {
+    const { message, place } = troubleOf(text, error)
+    throw invalid(`The body is not valid JSON${message}.`, place)
   }
 }
 

@@ -5,8 +5,9 @@ import { endOfString } from '@windlass/shared/json-nesting.ts'
 /** Only a large exponent, or very many digits, make a number that is none any more, or another. */
 const MAY_LOSE = /[\d.][eE]\+?\d{3}|\d{16}/
 const MANY_DIGITS = 16
-/** The start of a text, or a whole number. */
-const TOKEN = /"|-?\d[\d.eE+-]*/g
+/** The start of a text, or a number, up to more characters than one needs: the rest of it is not read. */
+const TOKEN = /"|-?\d[\d.eE+-]{0,5000}/g
+const MOST_CHARS = 5000
 
 /**
  * Refuses numbers that would be something else than was sent: JSON has no infinity, so it would be stored as null, and
@@ -19,6 +20,7 @@ export function refuseLossyNumbers(text: string): void {
   for (let match = TOKEN.exec(text); match; match = TOKEN.exec(text)) {
     const [token] = match
     if (token === '"') TOKEN.lastIndex = endOfString(text, match.index)
+    else if (token.length > MOST_CHARS) throw tooLong(pathTo(text, match.index))
     else if (MAY_LOSE.test(token) && isChanged(Number(token), token)) throw lossy(token, pathTo(text, match.index))
   }
 }
@@ -47,18 +49,20 @@ function isChanged(read: number, sent: string): boolean {
 /** Brackets, names and commas on the way to a place of a JSON text. */
 const STEP = /["[\]{},]/g
 
-function pathTo(text: string, offset: number): string {
+function pathTo(whole: string, offset: number): string {
+  // What follows may be long, without a step in it.
+  const text = whole.slice(0, offset)
   const path: (string | number)[] = []
   const isArray: boolean[] = []
   STEP.lastIndex = 0
-  for (let match = STEP.exec(text); match && match.index < offset; match = STEP.exec(text)) {
+  for (let match = STEP.exec(text); match; match = STEP.exec(text)) {
     const [char] = match
     const inArray = isArray.at(-1)
     if (char === '"') {
       const end = endOfString(text, match.index)
       // A text in front of a colon is a name; the last one before the place is the one that leads there.
       if (inArray === false && /^\s*:/.test(text.slice(end, end + 64)))
-        path[path.length - 1] = JSON.parse(text.slice(match.index, end)) as string
+        path[path.length - 1] = nameOf(text.slice(match.index, end))
       STEP.lastIndex = end
     } else if (char === '[' || char === '{') {
       isArray.push(char === '[')
@@ -71,6 +75,19 @@ function pathTo(text: string, offset: number): string {
     }
   }
   return fieldPath(path)
+}
+
+/** A path shows the beginning of a long name, for which not all of it has to be read. */
+const MOST_NAME_CHARS = 10_000
+
+function nameOf(quoted: string): string {
+  if (quoted.length > MOST_NAME_CHARS) return quoted.slice(1, MOST_NAME_CHARS)
+  return JSON.parse(quoted) as string
+}
+
+function tooLong(path: string): Fault {
+  const message = `${path}: is a number of more than ${MOST_CHARS} characters; send it as a text.`
+  return new Fault('VALIDATION_FAILED', { path }, message)
 }
 
 function lossy(sent: string, path: string): Fault {

@@ -8,3 +8,8 @@ test('a path reads as one would write it in a program', () => {
   assert.equal(fieldPath([0, 'a']), '[0].a')
   assert.equal(fieldPath([]), '')
 })
+
+test('of a long name it has the beginning', () => {
+  assert.equal(fieldPath(['a', 'x'.repeat(1_000_000)]), `a["${'x'.repeat(200)}…"]`)
+  assert.equal(fieldPath(['a', 'x'.repeat(200)]), `a.${'x'.repeat(200)}`)
+})

@@ -59,9 +59,17 @@ test('a number that would be another one is named by its place, among half a mil
     ['1e999', 'beyond 1.8e308'],
     ['12345678901234567891', 'it would become 12345678901234567168'],
     ['9'.repeat(1000), 'beyond 1.8e308'],
+    ['9'.repeat(6000), 'more than 5000 characters'],
+    [`0.${'0'.repeat(6000)}1`, 'more than 5000 characters'],
   ]) {
     const refusal = refusalOf(() => refuseLossyNumbers(text.replace('0]}', `${sent}]}`)))
     assert.deepEqual(refusal?.detail, { path: '["a \\"b\\""][2].d[1]' }, sent)
     assert.ok(refusal?.message.includes(why!))
   }
+})
+
+test('a name of a million characters is not answered', () => {
+  const refusal = refusalOf(() => refuseLossyNumbers(`{"${'\\u0001'.repeat(1_000_000)}": 12345678901234567891}`))
+  assert.ok(refusal!.message.length < 2000, `${refusal!.message.length} characters`)
+  assert.match(refusal!.message, /…"\]: is 12345678901234567891/)
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import { findTrouble } from '../../call/json-text.ts'
+import { findTrouble, troubleOf } from '../../call/json-text.ts'
 
 const VALID = '{"a":[1,-2.5e+3,true,null,"x\\u00e9\\n\\"",{}],"b":{"c":[[]]} , "":false}'
 
@@ -70,4 +70,22 @@ test('a body of line ends is counted without a list of its lines', () => {
 
 test('a million brackets are no trouble for the stack', () => {
   assert.equal(findTrouble('['.repeat(1_000_000)).offset, 1_000_000)
+})
+
+test('a large body is not searched: what the parser says of it counts, without what stands there', () => {
+  const long = 'secret'.repeat(500_000)
+  const said = (text: string) => {
+    try {
+      JSON.parse(text)
+    } catch (error) {
+      return troubleOf(text, error)
+    }
+    throw new Error('it is JSON')
+  }
+  assert.deepEqual(said(`{"a":"${long}"x`), {
+    message: ": Expected ',' or '}' after property value at line 1, column 3000008",
+    place: { offset: 3_000_007, line: 1, column: 3_000_008 },
+  })
+  assert.deepEqual(said(`["${long}",`), { message: ': it ends too early', place: {} })
+  assert.deepEqual(said(`["${long}",x]`), { message: ', and too long for the place to be told', place: {} })
 })

@@ -160,8 +160,8 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    const { message, place } = troubleOf(text, error)
-    throw invalid(`The body is not valid JSON${message}.`, place)
+    const { message, location } = troubleOf(text, error)
+    throw invalid(`The body is not valid JSON${message}.`, location)
   }
 }
 

@@ -17,23 +17,23 @@ export function findTrouble(text: string): JsonTrouble {
 const MOST_SEARCHED = 1_000_000
 
 /** What is wrong with a text that `JSON.parse` refused with the error; of a large one what the error itself says. */
-export function troubleOf(text: string, error: unknown): { message: string; place: Partial<Place> } {
-  if (text.length > MOST_SEARCHED) return wordsOf(error)
+export function troubleOf(text: string, error: unknown): { message: string; location: Partial<Location> } {
+  if (text.length > MOST_SEARCHED) return saidBy(error)
   const { message, offset, line, column } = findTrouble(text)
-  return { message: `: ${message}`, place: { offset, line, column } }
+  return { message: `: ${message}`, location: { offset, line, column } }
 }
 
-type Place = Omit<JsonTrouble, 'message'>
+type Location = Omit<JsonTrouble, 'message'>
 
 /** The parser names no place for a character that it did not expect, and quotes what stands around it. */
-function wordsOf(error: unknown): { message: string; place: Partial<Place> } {
+function saidBy(error: unknown): { message: string; location: Partial<Location> } {
   const { message } = error as Error
-  if (message.includes('Unexpected end')) return { message: ': it ends too early', place: {} }
+  if (message.includes('Unexpected end')) return { message: ': it ends too early', location: {} }
   const found = / in JSON at position (\d+) \(line (\d+) column (\d+)\)$/.exec(message)
-  if (!found) return { message: ', and too long for the place to be told', place: {} }
+  if (!found) return { message: ', and too long for the place to be told', location: {} }
   const [offset = 0, line = 0, column = 0] = found.slice(1).map(Number)
   const why = message.slice(0, found.index)
-  return { message: `: ${why} at line ${line}, column ${column}`, place: { offset, line, column } }
+  return { message: `: ${why} at line ${line}, column ${column}`, location: { offset, line, column } }
 }
 
 /** Counts one character after the other: a body may be 30 MB of line ends, which are not to be made a list. */

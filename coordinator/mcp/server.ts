@@ -199,7 +199,8 @@ function headersOf(given: McpRequest['headers']): Headers {
 const TOO_MANY_PARTS = {
   code: ProtocolErrorCode.InvalidRequest,
   message:
-    'Invalid request: its messages have more than 4,000 names and items, but for those in the values of `arguments`.',
+    'Invalid request: its messages have more than 4,000 names and items, or more than 256 KiB of names and texts, ' +
+    'but for those in the values of `arguments`.',
 }
 const SAME_IDS = {
   code: ProtocolErrorCode.InvalidRequest,

@@ -177,7 +177,7 @@ function startOfNamed(sql: Sql, f: RunFilter): (Start & { isNarrow?: true }) | u
   return { stands: ['trigger'], from, columns: [sql`r.trigger_id`], values: [trigger], id, also }
 }
 
-/** Whatever starts runs does so in one org. Looked up once: else the runs of another org are all read and thrown away. */
+/** Whatever starts runs does so in one org. Looked up once: else all runs of another org are read and thrown away. */
 function isOfOrg(sql: Sql, orgId: OrgId, trigger: string): Fragment {
   return sql`
     ${orgId} = (

@@ -9,8 +9,8 @@ const ms = (sql: Sql, column: Fragment) => sql`floor(extract(epoch from ${column
 const instant = (sql: Sql, at: number | null) => sql`to_timestamp(${at}::float8 / 1000)`
 
 /**
- * The newest run of the schedule `s`. As a range of the index of such runs: see `newest`. That index has the collation of
- * its column, which no id has: compared as an id, each of these runs of all orgs is read instead.
+ * The newest run of the schedule `s`. As a range of the index of such runs: see `newest`. That index has the collation
+ * of its column, which no id has: compared as an id, each of these runs of all orgs is read instead.
  */
 const lastRun = (sql: Sql) => sql`
   select json_build_object('id', r.id, 'status', r.status, 'at', ${ms(sql, sql`r.tick_at`)}::bigint)

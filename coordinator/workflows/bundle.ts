@@ -151,10 +151,15 @@ function pathOf({ file }: DeployProblem): string {
   return file === undefined ? 'files' : `files/${file}`
 }
 
+/** A program may export a million names. */
+const MOST_EXPORTS = 20
+
 function refuseWithoutRun(result: Result, entry: string) {
   const exported = Object.values(result.metafile.outputs).flatMap((output) => output.exports)
   if (exported.includes('run')) return
-  const instead = exported.length > 0 ? ` (it exports ${exported.map((name) => `\`${name}\``).join(', ')})` : ''
+  const names = exported.slice(0, MOST_EXPORTS).map((name) => `\`${name.slice(0, 200)}\``)
+  const more = exported.length > MOST_EXPORTS ? ` and ${exported.length - MOST_EXPORTS} more` : ''
+  const instead = names.length > 0 ? ` (it exports ${names.join(', ')}${more})` : ''
   throw new DeployError(
     `${entry} does not export \`run\`${instead}: write \`export async function run(input, context) { … }\``,
     {

@@ -84,8 +84,8 @@ test('a large body is not searched: what the parser says of it counts, without w
   }
   assert.deepEqual(said(`{"a":"${long}"x`), {
     message: ": Expected ',' or '}' after property value at line 1, column 3000008",
-    place: { offset: 3_000_007, line: 1, column: 3_000_008 },
+    location: { offset: 3_000_007, line: 1, column: 3_000_008 },
   })
-  assert.deepEqual(said(`["${long}",`), { message: ': it ends too early', place: {} })
-  assert.deepEqual(said(`["${long}",x]`), { message: ', and too long for the place to be told', place: {} })
+  assert.deepEqual(said(`["${long}",`), { message: ': it ends too early', location: {} })
+  assert.deepEqual(said(`["${long}",x]`), { message: ', and too long for the place to be told', location: {} })
 })

@@ -50,7 +50,20 @@ test('a message with very many parts is refused before the library looks at it',
     assert.equal(body.error.code, -32_600)
     assert.match(body.error.message, /more than 4,000 names and items/)
   }
-  const input = names(20_000)
+  const long = 'x'.repeat(300_000)
+  for (const message of [
+    { id: long, method: 'ping' },
+    { id: 1, method: long },
+    { id: 1, method: 'tools/call', params: { name: long } },
+    { id: 1, method: 'tools/call', params: { name: 'get_run', arguments: { [long]: 1 } } },
+    { id: 1, method: 'resources/read', params: { uri: `windlass://runs/${long}` } },
+  ]) {
+    const { status, body } = await post(c, { jsonrpc: '2.0', ...message })
+    assert.equal(status, 400, JSON.stringify(message).slice(0, 60))
+    assert.match(body.error.message, /more than 256 KiB of names and texts/)
+    assert.ok(JSON.stringify(body).length < 1000)
+  }
+  const input = { ...names(20_000), long }
   const { isError } = await tool(c, 'trigger_now', { workflow: 'any', input })
   assert.equal(isError, false)
 })

@@ -13,8 +13,10 @@ export function fieldsOf(bytes: Buffer, most = Infinity): Fields | null {
   const fields = Object.create(null) as Fields
   let count = 0
   for (let from = 0, to = 0; from < bytes.length; from = to + 1) {
+    to = from
+    // Byte by byte: a search for the end of each of a million empty fields took 0.4 s.
+    if (bytes[from] === AMPERSAND) continue
     to = endAt(bytes, AMPERSAND, from, bytes.length)
-    if (to === from) continue
     if (++count > most) return null
     const equals = endAt(bytes, EQUALS, from, to)
     add(fields, decoded(bytes.subarray(from, equals)), decoded(bytes.subarray(equals + 1, to)))

@@ -48,8 +48,8 @@ class JournalEngine implements Engine {
   /** Why the run is to end. Set before it is stopped. */
   #reason!: Error
   #isTurnComing = false
-  /** The program of this attempt was given one. */
-  #hasFailure = false
+  /** The program. */
+  #hasThrown = false
 
   readonly #actions: Readonly<Record<Action, () => void>> = {
     sayLive: () => this.#port.live(),
@@ -62,7 +62,7 @@ class JournalEngine implements Engine {
     hold: () => this.#hold('state', true),
     letGo: () => this.#hold('state', false),
     // A program that throws is tried again, and what it was given last tells why it threw.
-    finish: () => (this.#hasFailure ? this.#outbox.flush() : this.#outbox.finish()),
+    finish: () => (this.#hasThrown ? this.#outbox.flush() : this.#outbox.release()),
     close: () => {
       this.#outbox.close()
       this.#entries.stopTimers()
@@ -207,15 +207,14 @@ class JournalEngine implements Engine {
     const completion = this.#inbox.nextReady()
     if (!completion) return false
     const isQuiet = this.#port.isQuiet(this.#entries.timers)
-    const isFork = completion.state === 'failed' || this.#entries.pending.size > 1
-    this.#outbox.delivered([++this.#order, completion.n, this.#entries.made, isQuiet ? 1 : 0], isFork)
+    const deadline = this.#entries.deadlineOf(completion)
+    this.#outbox.delivered([++this.#order, completion.n, this.#entries.made, isQuiet ? 1 : 0], deadline)
     this.#give(completion)
     return this.#inbox.hasReady()
   }
 
   #give(completion: Completion): void {
     this.#inbox.given(completion.n)
-    this.#hasFailure ||= completion.state === 'failed'
     this.#entries.settle(completion)
   }
 
@@ -264,6 +263,7 @@ class JournalEngine implements Engine {
 
   handOver(mayKnow: () => boolean): void {
     this.#handover.begin(mayKnow)
+    this.#outbox.hurry()
   }
 
   lacksFailure(): boolean {
@@ -288,7 +288,8 @@ class JournalEngine implements Engine {
     this.#move('stopped')
   }
 
-  end(how: string): boolean {
+  end(how: string, hasThrown = false): boolean {
+    this.#hasThrown = hasThrown
     if (this.#state === 'replaying') this.#replay.block(how)
     // What it has called and does not wait for is called all the same.
     this.#move('ended')

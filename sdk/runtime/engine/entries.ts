@@ -5,8 +5,8 @@ import { pathOf } from './identity.ts'
 import type { Inbox } from './inbox.ts'
 import type { LeftBehind } from './left-behind.ts'
 import { checkRoom } from './limits.ts'
-import type { Outbox } from './outbox.ts'
-import { isAnyPending, outcomeBefore, outcomeOf, waitedFor, type Pending } from './pending.ts'
+import type { Outbox, Deadline } from './outbox.ts'
+import { isAnyPending, outcomeBefore, outcomeOf, deadlineOf, waitedFor, type Pending } from './pending.ts'
 import type { EngineOptions, Port } from './port.ts'
 import { createRefused } from './refused.ts'
 import type { Scopes } from './scopes.ts'
@@ -85,6 +85,11 @@ export class Entries {
     for (const { call, outcome } of this.#pending.values())
       if (call.kind === 'step' && outcome?.state !== 'failed' && !isLeftOut(call)) return true
     return false
+  }
+
+  /** Before what the journal has to have that the program was given the result of this one. */
+  deadlineOf({ n, state }: Completion): Deadline {
+    return deadlineOf(this.#pending.get(n)!, state, this.#pending.size)
   }
 
   /** What people are told that the program waits for. */
@@ -208,7 +213,7 @@ export class Entries {
       outbox.gather(identityOf(call))
       this.#needs.complete({ n: call.n, state: 'done', result: 'null' })
     })
-    this.#pending.set(call.n, { call, stopTimer })
+    this.#pending.set(call.n, { call, stopTimer, isShort: true })
   }
 
   async #execute(call: Call, isOpen: boolean): Promise<void> {

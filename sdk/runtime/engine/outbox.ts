@@ -5,6 +5,12 @@ import type { Port } from './port.ts'
 const GATHER_MS = 1_000
 const MOST_GATHERED = 500
 
+/**
+ * Before what the journal has to have that the program was given something. `parking`: that alone. `calls`: also before
+ * any call that the program makes with it. `anything`: before whatever is said next.
+ */
+export type Deadline = 'parking' | 'calls' | 'anything'
+
 export interface Outbox {
   send(op: JournalOp): void
   /**
@@ -14,19 +20,15 @@ export interface Outbox {
   sendSoon(op: JournalOp): void
   /** Sends it, and calls back when it is committed. The process stays until then. */
   sendAndKeep(op: JournalOp, onCommitted: () => void): void
-  /** A sleep that was over before anybody had to know of it. */
+  /** A sleep that was over before anybody had to know of it: that it was is told with whatever is said next. */
   gather(entry: EntryIdentity): void
-  /**
-   * `isFork`: the way of the program hangs on it, and a later attempt has to know that it was given. It has failed, or
-   * something else is waited for too that may be there as well by then. That is told before any call that the program
-   * makes with this result, or at its end.
-   */
-  delivered(delivery: Delivery, isFork: boolean): void
+  /** The program is given that. */
+  delivered(delivery: Delivery, deadline: Deadline): void
   /** Sends what was to be sent soon. */
   release(): void
-  /** The program has ended: sends what was to be sent soon, and what it was given where its way has forked last. */
-  finish(): void
   flush(): void
+  /** From now on the process may end at any moment: what is not for a parking alone is told before it is given. */
+  hurry(): void
   confirm(count: number): void
   /** Resolves when each call that was made is committed, or nothing is sent any more. */
   answered(): Promise<void>
@@ -49,8 +51,7 @@ export function createOutbox(port: Pick<Port, 'send' | 'together' | 'later'>, ho
   }
 
   function hold(op: JournalOp): void {
-    if (gathered.isBefore(op)) held.push(...gathered.take())
-    held.push(op)
+    held.push(...gathered.takeBefore(op), op)
   }
 
   function release(): void {
@@ -87,11 +88,8 @@ export function createOutbox(port: Pick<Port, 'send' | 'together' | 'later'>, ho
     gather: gathered.sleep,
     delivered: gathered.deliver,
     release,
-    finish: () => {
-      if (gathered.hasFork()) flush()
-      else release()
-    },
     flush,
+    hurry: gathered.hurry,
     confirm: (count) => commits.confirm(count),
     answered: () => {
       release()
@@ -109,28 +107,35 @@ export function createOutbox(port: Pick<Port, 'send' | 'together' | 'later'>, ho
 
 /** What may wait for a while, to be told in one go. */
 function createGathered(port: Pick<Port, 'later'>, flush: () => void) {
-  let sleeps: EntryIdentity[] = []
+  const sleeps: EntryIdentity[] = []
   let deliveries: Delivery[] = []
-  /** How many calls had been made when the first of these was given that is a fork. */
-  let callsBeforeFork = Infinity
+  /** They go before calls behind this one; before anything: -1. */
+  let callsBefore = Infinity
   let stopTimer: (() => void) | undefined
+  let isHurried = false
   let isClosed = false
+
+  const isDue = () => sleeps.length > 0 || callsBefore < Infinity
 
   function flushLater(): void {
     if (isClosed) return
-    if (sleeps.length + deliveries.length >= MOST_GATHERED) flush()
+    if (sleeps.length + deliveries.length >= MOST_GATHERED || (isHurried && isDue())) flush()
     else stopTimer ??= port.later(GATHER_MS, false, flush)
   }
 
   function take(): JournalOp[] {
     stopTimer?.()
     stopTimer = undefined
-    const ops: JournalOp[] = sleeps.map((entry) => ({ op: 'close', entry, state: 'done', result: 'null' }))
+    const ops = takeSleeps()
     if (deliveries.length > 0) ops.push({ op: 'deliver', list: deliveries })
-    sleeps = []
     deliveries = []
-    callsBeforeFork = Infinity
+    callsBefore = Infinity
     return ops
+  }
+
+  /** The coordinator writes them along with the result of a step, which takes it a statement more with deliveries. */
+  function takeSleeps(): JournalOp[] {
+    return sleeps.splice(0).map((entry) => ({ op: 'close', entry, state: 'done', result: 'null' }))
   }
 
   return {
@@ -138,16 +143,19 @@ function createGathered(port: Pick<Port, 'later'>, flush: () => void) {
       sleeps.push(entry)
       flushLater()
     },
-    deliver: (delivery: Delivery, isFork: boolean) => {
+    deliver: (delivery: Delivery, deadline: Deadline) => {
       const [, , calls] = delivery
       deliveries.push(delivery)
-      if (isFork) callsBeforeFork = Math.min(callsBeforeFork, calls)
+      if (deadline !== 'parking') callsBefore = Math.min(callsBefore, deadline === 'calls' ? calls : -1)
       flushLater()
     },
     take,
-    hasFork: () => callsBeforeFork < Infinity,
-    /** A fork is to be known by the time of this call. */
-    isBefore: (op: JournalOp) => positionOf(op) > callsBeforeFork,
+    /** What is to be known by the time of this. */
+    takeBefore: (op: JournalOp) => (positionOf(op) > callsBefore ? take() : takeSleeps()),
+    hurry: () => {
+      isHurried = true
+      if (isDue()) flush()
+    },
     close() {
       isClosed = true
       take()

@@ -1,5 +1,6 @@
 import type { JournalRecord, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { Call } from './call.ts'
+import type { Deadline } from './outbox.ts'
 import type { Outcome } from './step.ts'
 
 /** A call that the program has not been given a result of. */
@@ -10,6 +11,8 @@ export interface Pending {
   /** What a step has come to, while that is being committed. */
   outcome?: Outcome
   stopTimer?: () => void
+  /** A sleep by a timer of this process. */
+  isShort?: boolean
 }
 
 const KINDS = ['input', 'child', 'sleep'] as const satisfies SuspendKind[]
@@ -24,7 +27,8 @@ export function waitedFor(pending: Iterable<Pending>): SuspendKind | undefined {
 /** What an earlier process had done, or was given. */
 export function outcomeBefore(record: JournalRecord | undefined): Outcome | undefined {
   if (!record || record.state === 'open') return undefined
-  if (record.kind !== 'step' && record.delivered === null && !record.former) return undefined
+  // What others have completed is over once the program was given it.
+  if (record.completed !== null && record.delivered === null && !record.former) return undefined
   return { state: record.state, result: record.result ?? 'null' }
 }
 
@@ -32,6 +36,16 @@ export function outcomeBefore(record: JournalRecord | undefined): Outcome | unde
 export function outcomeOf({ record, outcome }: Pending): Outcome | undefined {
   if (outcome || !record || record.state === 'open') return outcome
   return { state: record.state, result: record.result ?? 'null' }
+}
+
+/**
+ * Before what a further attempt has to know that the program was given this. A wait that is over does not reject there:
+ * its journal must not show what followed from it alone. What has failed, or was given while something else was waited
+ * for that may be there as well by then, tells which way the program went.
+ */
+export function deadlineOf({ call, record, isShort }: Pending, state: Outcome['state'], pending: number): Deadline {
+  if (call.kind !== 'step' && !isShort && !outcomeBefore(record)) return 'anything'
+  return state === 'failed' || pending > 1 ? 'calls' : 'parking'
 }
 
 /** Not by a copy of the numbers: 25,000 results may wait for a program that waits for one thing. */

@@ -70,6 +70,9 @@ export interface Engine extends Waits {
   stop(reason: Error): void
   /** Nothing of the program is in flight. False: it waits for nothing that could come, and can never go on. */
   idle(): boolean
-  /** The program has ended: `how`, in words. False: it could not have ended there, and the run is blocked. */
-  end(how: string): boolean
+  /**
+   * The program has ended: `how`, in words. `hasThrown`: and is perhaps tried again. False: it could not have ended
+   * there, and the run is blocked.
+   */
+  end(how: string, hasThrown?: boolean): boolean
 }

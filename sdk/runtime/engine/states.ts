@@ -38,7 +38,7 @@ export type Action =
   /** Keeps the process although nothing of the program keeps it. */
   | 'hold'
   | 'letGo'
-  /** Sends the calls that were to be sent soon, and what was given where the way has forked last. */
+  /** Sends the calls that were to be sent soon; where the program has thrown, also what it was given. */
   | 'finish'
   /** Nothing more goes to the journal, and the timers of short sleeps stop. */
   | 'close'

@@ -179,7 +179,7 @@ async function execute(own: Session): Promise<Outcome> {
 function finish(own: Session, outcome: Outcome, isEnd = false): void {
   if (session !== own) return
   if (!isEnd && !isItsEnd(own, outcome)) return leaveLater(own, outcome)
-  if (own.engine?.end(outcomeText(outcome)) === false) return
+  if (own.engine?.end(outcomeText(outcome), 'threw' in outcome) === false) return
   session = undefined
   if (process.moduleLoadList.includes('NativeModule child_process')) sendFrame('children')
   if ('returned' in outcome) sendFrame('returned', outcome.returned)

@@ -117,6 +117,18 @@ test('one that throws for another reason has not ended it either', async (t) => 
   host.send(HANDOVER)
   host.send(wake(1))
   await leaves(host)
+  // The next attempt gets past that wait, also where somebody cancels the run meanwhile.
+  assert.deepEqual(ops(host).at(-1), { op: 'deliver', list: [[1, 1, 1, 1]] })
+})
+
+test('a wait that was over is told of where nothing more can come, too', async (t) => {
+  const host = await aHost(t, `await sleep('1h')\nawait step('fails', () => { throw new Error('no') })`)
+  host.start()
+  await host.next('park')
+  host.send(HANDOVER)
+  host.send(wake(1))
+  await leaves(host)
+  assert.deepEqual(ops(host).at(-1), { op: 'deliver', list: [[1, 1, 1, 1]] })
 })
 
 test('who cancels it after that is heard: what was withheld goes on, and the signal has that reason', async (t) => {

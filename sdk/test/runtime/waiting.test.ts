@@ -254,7 +254,7 @@ test('nothing of a run is left for the next one in the same process', async (t) 
     second
       .map(({ text }) => JSON.parse(text) as JournalOp)
       .map((op) => (op.op === 'deliver' ? op.list : `${op.op} ${'entry' in op ? op.entry.n : ''}`)),
-    ['open 2', 'close 1', [[1, 1, 1, 1]]],
+    ['close 1', 'open 2', [[1, 1, 1, 1]]],
   )
 })
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Body, lostOnce, resume, soonest, until } from './bodies.ts'
+import type { Calls } from './calls.ts'
 import { aWorld } from './world.ts'
 
 for (const wasGiven of [true, false]) {
@@ -81,8 +82,11 @@ test('a race keeps its winner over attempts that are lost before they are given 
 test('a race keeps its winner when only one of both was taken over', async () => {
   const world = aWorld(({ n }) => n)
   const body: Body = async ({ ask }) => await Promise.race(['first', 'second'].map((name) => ask(name)))
-  const order: Body = (calls, tools) => Promise.all([body(calls, tools), tools.raw(100)])
-  assert.equal((await until(0, world, order)).how, 'returned')
+  const throws: Body = async (calls, tools) => {
+    await Promise.all([body(calls, tools), tools.raw(100)])
+    throw new Error('no')
+  }
+  assert.equal((await until(0, world, throws)).how, 'threw')
   assert.deepEqual(
     [...world.records.values()].map(({ delivered }) => delivered),
     [1, 2],
@@ -108,8 +112,8 @@ test('a race keeps its winner when the program throws behind it', async () => {
   assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'step' })
 })
 
-test('what was given is told with the next call where something else is waited for, and else later', async () => {
-  const opsOf = async (rival: boolean) => {
+test('what was given is told with the next call where a later attempt has to know of it, and else later', async () => {
+  const opsOf = async ({ before = () => {}, between = () => {} }: Record<string, (calls: Calls) => unknown>) => {
     const world = aWorld(() => 1_000_000)
     const ops: string[] = []
     const apply = world.apply.bind(world)
@@ -117,15 +121,25 @@ test('what was given is told with the next call where something else is waited f
       ops.push(op.op)
       apply(op)
     }
-    const body: Body = async ({ step, ask }) => {
-      if (rival) void ask('stop?')
-      for (let i = 0; i < 3; i++) await step('one', () => i)
+    const body: Body = async (calls) => {
+      void before(calls)
+      for (let i = 0; i < 3; i++) {
+        await calls.step('one', () => i)
+        await between(calls)
+      }
     }
     assert.equal((await until(0, world, body)).how, 'returned')
     return ops.join()
   }
-  assert.equal(await opsOf(false), 'close,close,close')
-  assert.equal(await opsOf(true), 'open,close,deliver,close,deliver,close,deliver')
+  assert.equal(await opsOf({}), 'close,close,close')
+  const [ask, sleep, doze] = [(c: Calls) => c.ask('stop?'), (c: Calls) => c.sleep(60_000), (c: Calls) => c.sleep(5)]
+  assert.equal(await opsOf({ before: ask }), 'open,close,deliver,close,deliver,close')
+  // A wait that is over does not reject. The coordinator knows it of one that this process has brought to its end.
+  assert.equal(
+    await opsOf({ between: sleep }),
+    'close,open,deliver,deliver,close,open,deliver,deliver,close,open,deliver',
+  )
+  assert.equal(await opsOf({ between: doze }), 'close,close,close,close,close')
 })
 
 test('what crashed starts anew with what it has: results and failures at once, and waits as they are', async () => {

@@ -48,8 +48,8 @@ export interface SessionOptions {
    * or not.
    */
   hurries?: () => boolean
-  /** A process is lost when all is told that the program was given: no program here leaves work that keeps nothing. */
-  tellsAll?: boolean
+  /** A word has gone to the journal. */
+  onSent?: () => void
   /** Asked before each event: its agent is being stopped from now on, and whether the program has noticed. */
   handsOver?: () => { isNoticed: boolean } | undefined
   /** Asked before each event: the run is to end, and this long is there for it. Undefined: not now. */
@@ -103,7 +103,7 @@ class SimulatedProcess implements Port {
       // All microtasks, however many.
       await new Promise(setImmediate)
       const end = this.#end ?? this.#takenAway()
-      if (end) return this.#tellsAll(end)
+      if (end) return end
       this.#hurry()
       if (this.#hearsOfStop()) continue
       if (this.#stays()) this.#next()
@@ -127,7 +127,7 @@ class SimulatedProcess implements Port {
   #finish(end: End, how: string): void {
     const isItsEnd = end.how === 'returned' && !this.#handover?.isNoticed && !this.#engine.lacksFailure()
     if (this.#handover && !this.#isStopped && !isItsEnd) this.#end ??= { how: 'left' }
-    else if (this.#engine.end(how)) this.#end ??= end
+    else if (this.#engine.end(how, end.how === 'threw')) this.#end ??= end
   }
 
   #takenAway(): End | undefined {
@@ -135,12 +135,6 @@ class SimulatedProcess implements Port {
     if (this.#isAsked && this.#isParked && evicts?.()) return { how: 'evicted' }
     this.#isAsked = false
     return this.#isActive() && crashes?.() ? { how: 'crashed' } : undefined
-  }
-
-  #tellsAll(end: End): End {
-    const isLost = end.how === 'crashed' || end.how === 'left'
-    if (isLost && this.#options.tellsAll) for (const { keeps, act } of this.#events) if (!keeps) act()
-    return end
   }
 
   #hurry(): void {
@@ -212,6 +206,7 @@ class SimulatedProcess implements Port {
   send(op: JournalOp): void {
     const { world } = this.#options
     world.apply(structuredClone(op))
+    this.#options.onSent?.()
     this.#sent += 1
     const count = this.#sent
     this.later(1, false, () => this.#engine.confirm(count))

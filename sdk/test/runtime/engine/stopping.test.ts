@@ -5,8 +5,8 @@ import * as fc from 'fast-check'
 import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
 import { amount } from '@windlass/shared/test/_kit/rounds.ts'
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
-import { soonest, until, type Body } from './bodies.ts'
-import { callsOn } from './calls.ts'
+import { lostOnce, soonest, until, type Body } from './bodies.ts'
+import { callsOn, type Calls } from './calls.ts'
 import { execute, type End, type Tools } from './process.ts'
 import { plans, programOf, type Plan, type PlanOptions, type Seen } from './programs.ts'
 import { aWorld, type World } from './world.ts'
@@ -43,7 +43,7 @@ interface Trial {
 
 interface Ended {
   end: End
-  /** What the last process had seen, when it was lost or given up. */
+  /** What the last process had seen when it was given up or left; of one that was lost, what it has told by then. */
   before: Seen['branches']
   isReplay: boolean
   isStopped: boolean
@@ -53,14 +53,15 @@ async function untilItsEnd(trial: Trial): Promise<Ended> {
   const { world, seen, plan, roll, mayCrash, stop, handover } = trial
   const program = programOf(plan, seen)
   const evicted = { times: 0, replay: false }
+  let before: Seen['branches'] = new Map()
   for (let at = 0; ; at++) {
-    const before = structuredClone(seen.branches)
+    let recorded: Seen['branches'] = new Map()
     let isStopped = false
     const end = await execute({
       program,
       world,
       replay: evicted.replay,
-      tellsAll: true,
+      onSent: () => void (recorded = structuredClone(seen.branches)),
       repeats: () => roll(2) === 0,
       evicts: () => !isStopped && evicted.times < MOST_EVICTIONS && roll(3) > 0,
       crashes: () => !isStopped && mayCrash && world.attempt < MOST_ATTEMPTS && roll(10) === 0,
@@ -75,6 +76,7 @@ async function untilItsEnd(trial: Trial): Promise<Ended> {
     if (evicted.replay) evicted.times += 1
     else if (end.how === 'crashed' || end.how === 'left') world.attempt += 1
     else return { end, before, isReplay: replay, isStopped }
+    before = end.how === 'crashed' ? recorded : structuredClone(seen.branches)
     for (let left = (evicted.replay ? 1 : 0) + roll(3); left > 0 && world.nextAt() < Infinity; left--)
       world.completeNext()
   }
@@ -140,14 +142,14 @@ for (const [what, options, { mayCrash, test: runs }] of KINDS)
 /** The process is stopped before this of its events, with no time left. */
 function stopped(world: World, body: Body, event: number, replay: boolean): Promise<End> {
   const stops = isAt({ process: 0, event }, 0, () => 0)
-  return execute({ program: (tools) => body(callsOn(tools), tools), world, replay, stops, tellsAll: true })
+  return execute({ program: (tools) => body(callsOn(tools), tools), world, replay, stops })
 }
 
-/** Until it is lost when it has begun the last of its work, and all that it was given is told. */
+/** Until it is lost, when it has begun the last of its work. */
 async function lost(world: World, body: Body): Promise<void> {
   let turns = 0
   const program = (tools: Tools) => body(callsOn(tools), tools)
-  const end = await execute({ program, world, replay: false, crashes: () => turns++ > 30, tellsAll: true })
+  const end = await execute({ program, world, replay: false, crashes: () => turns++ > 30 })
   assert.equal(end.how, 'crashed')
   world.attempt += 1
 }
@@ -179,8 +181,9 @@ test('a race that is over keeps its winner in a further attempt that is stopped'
 
 test('a wait that an attempt has got past does not reject in one that the next was lost before', async () => {
   const world = soonest()
-  const body: Body = async ({ sleep }, { raw }) => {
+  const body: Body = async ({ sleep, step }, { raw }) => {
     await sleep(60_000).catch(() => assert.fail('it is over'))
+    await step('charge', () => {})
     for (let turns = 0; turns < 40; turns++) await raw(1)
     return world.attempt
   }
@@ -190,6 +193,68 @@ test('a wait that an attempt has got past does not reject in one that the next w
   assert.equal((await execute({ program, world, replay: false, crashes: isAdopted })).how, 'crashed')
   world.attempt += 1
   assert.deepEqual(await stopped(world, body, 0, false), { how: 'returned', value: 3 })
+})
+
+for (const [what, ms] of [
+  ['a wait', 60_000],
+  ['a sleep below a second', 500],
+] as const)
+  for (const [then, goesOn] of [
+    ['the result of a step', ({ step }) => step('charge', () => {})],
+    ['a step that is begun', ({ step, ask }) => step('charge', () => ask('go on?'))],
+    ['a call', ({ call }) => call('charge', {})],
+  ] satisfies [string, (calls: Calls) => Promise<unknown>][])
+    test(`${what} that is over does not reject in a further attempt that knows of what followed: ${then}`, async () => {
+      const world = soonest()
+      let isOver = false
+      const body: Body = async (calls) => {
+        await calls.sleep(ms).catch(() => assert.fail('it is over'))
+        isOver = true
+        return await goesOn(calls).catch(String)
+      }
+      const isRecorded = () => isOver && [...world.records.values()].some(({ name }) => name === 'charge')
+      assert.equal((await lostOnce(world, isRecorded, body)).how, 'crashed')
+      world.attempt += 1
+      assert.equal((await stopped(world, body, 0, false)).how, 'returned')
+    })
+
+for (const [what, isLeft] of [
+  ['throws', false],
+  ['leaves for the stop of its agent', true],
+] as const)
+  test(`a wait that is over does not reject behind an attempt that ${what}`, async () => {
+    const world = soonest()
+    const body: Body = async ({ sleep }) => {
+      await sleep(60_000).catch(() => assert.fail('it is over'))
+      if (world.attempt === 1) throw new Error('no')
+    }
+    const handsOver = isAt({ process: 0, event: 0 }, isLeft ? 0 : 1, () => ({ isNoticed: false }))
+    const end = await execute({ program: (tools) => body(callsOn(tools), tools), world, replay: false, handsOver })
+    assert.equal(end.how, isLeft ? 'left' : 'threw')
+    if (isLeft) world.attempt += 1
+    else world.threw()
+    assert.equal((await stopped(world, body, 0, false)).how, 'returned')
+  })
+
+test('words of their own are none where the journal tells what was given anyway', async () => {
+  const world = soonest()
+  const body: Body = async ({ step, sleep }, { raw }) => {
+    for (let i = 0; i < 2; i++) {
+      await step('before', () => {})
+      await sleep(60_000)
+      await step('behind', () => {})
+    }
+    for (;;) await raw(1)
+  }
+  await lost(world, body)
+  const sent: string[] = []
+  const apply = world.apply.bind(world)
+  world.apply = (op) => (sent.push(op.op), apply(op))
+  await lost(world, body)
+  assert.deepEqual(
+    sent,
+    Array.from({ length: 6 }, () => 'adopt'),
+  )
 })
 
 test('a step that a replay had begun is not executed again by the stop', async () => {

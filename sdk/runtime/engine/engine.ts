@@ -87,6 +87,7 @@ class JournalEngine implements Engine {
       threw: (step, error) => this.#failures.threw(step, error),
       gave: (error, call) => this.#failures.add(error, call),
       isWithheld: (step, scope, outcome) => this.#isWithheld(step, scope, outcome),
+      nearest: (calls, before) => this.#replay.nearest(calls, before),
       isOver: () => isOver(this.#state),
     })
     this.#replay = new Replay(replayed, {

@@ -2,8 +2,9 @@ import type { Completion, JournalOp, JournalRecord, SuspendKind } from '@windlas
 import { identityOf, settle, type Call, type Scope } from './call.ts'
 import { createFormer } from './former.ts'
 import { pathOf } from './identity.ts'
-import type { Inbox } from './inbox.ts'
+import type { FormerResult, Inbox } from './inbox.ts'
 import type { LeftBehind } from './left-behind.ts'
+import type { Alike } from './likeness.ts'
 import { checkRoom } from './limits.ts'
 import type { Outbox, Deadline } from './outbox.ts'
 import { isAnyPending, outcomeBefore, outcomeOf, deadlineOf, waitedFor, type Pending } from './pending.ts'
@@ -30,6 +31,8 @@ interface EntriesNeeds {
   /** The program was given this error. */
   gave(error: Error, call: Call): void
   leftBehind: LeftBehind
+  /** What a replay has recorded of one of these with other arguments, as long as it is not through; see `Refused`. */
+  nearest(calls: readonly Call[], before: FormerResult | undefined): Alike | undefined
   /** Nothing is said to anybody, and nothing given to the program. */
   isOver(): boolean
 }
@@ -55,7 +58,7 @@ export class Entries {
 
   constructor({ attempt, journal, entries, forgotten, replay }: EngineOptions, needs: EntriesNeeds) {
     this.#needs = needs
-    this.#refused = createRefused(needs.port, () => needs.isOver())
+    this.#refused = createRefused(needs)
     this.#former = createFormer(journal.filter((record) => record.attempt < attempt))
     this.#last = journal.reduce((most, { n }) => Math.max(most, n), entries)
     this.#forgotten = forgotten
@@ -142,7 +145,7 @@ export class Entries {
     const outcome = outcomeBefore(record)
     if (outcome) this.#refused.give(call, outcome, record)
     else if ('act' in call.work) void this.#execute(call, true)
-    else this.#refused.reject(call, reason)
+    else this.#refused.reject(call, reason, record !== undefined)
   }
 
   /**

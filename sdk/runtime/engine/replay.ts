@@ -1,5 +1,7 @@
 import type { Completion, JournalRecord, Mismatch } from '@windlass/shared/wire/journal.ts'
 import { describe, callText, type Call } from './call.ts'
+import { comesBefore, type FormerResult } from './inbox.ts'
+import type { Alike } from './likeness.ts'
 import { createRecords } from './records.ts'
 
 interface ReplayHooks {
@@ -49,6 +51,18 @@ export class Replay {
     const record = this.#records.match(call)
     if (record) this.#records.issue(record)
     return record
+  }
+
+  /**
+   * What is recorded of one of these calls with other arguments; once. `before`: only where a result that was given
+   * before that one is missing.
+   */
+  nearest(calls: readonly Call[], before: FormerResult | undefined): Alike | undefined {
+    const missing = this.#records.firstUnissued()
+    if (before && !(missing && comesBefore(missing, before))) return undefined
+    const found = this.#records.nearest(calls)
+    if (found) this.#records.issue(found.record)
+    return found
   }
 
   hold(call: Call): void {

@@ -61,6 +61,8 @@ export interface Seen {
   branches: Map<string, unknown[]>
   /** How often the function of a step was executed, by its branch. */
   executed: Map<string, number>
+  /** Those that were called, by the same. */
+  steps?: Set<string>
 }
 
 /** The plan as a program. What a branch has seen goes into what it asks next, so that no wrong turn stays unseen. */
@@ -100,6 +102,7 @@ async function follow(plan: Plan, tools: Tools, seen: Seen, branch: string): Pro
     }
     case 'step': {
       const key = `${branch} ${plan.id} after ${countOf(seen, branch)}`
+      seen.steps?.add(key)
       const act = () => {
         seen.executed.set(key, (seen.executed.get(key) ?? 0) + 1)
         if (plan.id === 0) throw new RangeError(`step ${plan.id}`)

@@ -87,10 +87,19 @@ function isAt<T>({ process, event }: Moment, at: number, then: () => T): () => T
   return () => (at === process && events++ === event ? then() : undefined)
 }
 
-/** Steps that fail are executed again by a further attempt. */
+/** Steps that fail are executed again by a further attempt, and equal ones may change places there. */
 function assertOnce({ world, seen }: Trial): void {
-  for (const [key, count] of seen.executed)
-    if (world.attempt === 1 || !/ 0 after /.test(key)) assert.equal(count, 1, `step ${key}`)
+  if (world.attempt === 1)
+    return assert.deepEqual(
+      [...seen.executed].filter(([, count]) => count > 1),
+      [],
+    )
+  const equal = Map.groupBy(seen.steps ?? [], (key) => key.split(' ')[1])
+  equal.delete('0')
+  for (const [id, keys] of equal) {
+    const count = keys.reduce((sum, key) => sum + (seen.executed.get(key) ?? 0), 0)
+    assert.ok(count <= keys.length, `step ${id}: ${count} for ${keys.join()}`)
+  }
 }
 
 /** Each branch comes to what it had come to. What lies within a step that has its result is not gone through again. */
@@ -125,13 +134,13 @@ for (const [what, options, { mayCrash, test: runs }] of KINDS)
   test(`${what} that is stopped comes to its end, and keeps what is recorded`, async (t) => {
     await fc.assert(
       fc.asyncProperty(plans(options), dice, stops, handovers, async (plan, numbers, stop, handover) => {
-        const seen: Seen = { branches: new Map(), executed: new Map() }
+        const seen: Seen = { branches: new Map(), executed: new Map(), steps: new Set() }
         const trial = { world: aWorld(delayOf), seen, plan, roll: dieOf(numbers), mayCrash, stop, handover }
         const { end, before, isReplay, isStopped } = await untilItsEnd(trial)
         assert.equal(end.how, 'returned')
         assertOnce(trial)
         const isLed = isReplay && stop.graceMs === ALL_THE_TIME
-        // Where it is not, it does not know a drifting call again.
+        // Where it is not, a drifting call may be taken for another one.
         const isSure = !options.drifts && (trial.world.attempt === 1 || !fails(plan))
         if (isStopped && (isLed || isSure)) assertGoesOn(seen.branches, before)
       }),

@@ -74,7 +74,7 @@ export async function execute(deps: ExecuteNeeds, agentRun: AgentRun): Promise<v
   } finally {
     // Not waited for: a fetch that nobody wants any more may take its time.
     void fetched.then((bundle) => (bundle instanceof Error ? undefined : bundle.release()))
-    void read.then(() => deps.secrets.rests(offer.run))
+    void read.then(() => deps.secrets.rests(offer.run, offer.epoch))
   }
 }
 
@@ -165,7 +165,7 @@ function conclude(
   computeMs: number,
 ): void {
   activity.ended(ending.how)
-  secrets.rests(offer.run)
+  secrets.rests(offer.run, offer.epoch)
   void spool.append(offer.run, offer.epoch, [['end', Date.now(), ending, computeMs]])
 }
 

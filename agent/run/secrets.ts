@@ -28,8 +28,8 @@ export interface Secrets {
   ): Promise<RunSecrets | undefined>
   /** `ask` gets another token for a run whose own was refused. */
   onOldToken(ask: (agentRun: AgentRun) => void): void
-  /** Nothing of the run is here now, and it may go on later. */
-  rests(run: string): void
+  /** Nothing of this placement is here now, and the run may go on later. A newer one that is here keeps what it has. */
+  rests(run: string, epoch: number): void
   /** The run has ended and prints nothing any more. */
   forget(run: string): void
 }
@@ -50,6 +50,7 @@ export class SecretsNotNow extends Error {
 
 const NO_ROOM =
   'The secrets of the run are large: its agent has no memory to find them until other runs with large secrets end.'
+const TWICE = 'The run was offered to this agent again meanwhile.'
 const ELSEWHERE = 'Keep what is large elsewhere, and the key to it here.'
 const TOO_MUCH =
   `To find the secrets of the run in what it tells would take more than ${MOST_MIB} MiB of memory, ` +
@@ -76,9 +77,17 @@ export function createSecrets(
   { given = keepGivenSecrets(), redactors = keepRedactors() } = {},
 ): Secrets {
   const unconfirmed = keepUnconfirmed()
+  /** By run, its last placement that has read its secrets: one before that may not be through with its own reading. */
+  const newest = new Map<string, number>()
   let askForToken: (agentRun: AgentRun) => void = () => {}
   const readNow = (agentRun: AgentRun, within: Omit<Within, 'askForToken'>) =>
     readWithRetries(rest, agentRun, { ...within, askForToken: () => askForToken(agentRun) })
+
+  function note({ run, epoch }: AgentRun['offer']): void {
+    newest.set(run, Math.max(epoch, newest.get(run) ?? 0))
+  }
+
+  const isNewerHere = (run: string, epoch: number) => (newest.get(run) ?? 0) > epoch
 
   async function hold(run: string, values: Hidden['values']): Promise<Redactor> {
     const redactor = await redactors.hold(run, values)
@@ -96,9 +105,11 @@ export function createSecrets(
 
   return {
     async read(agentRun) {
-      const { run, secrets } = agentRun.offer
+      const { run, epoch, secrets } = agentRun.offer
+      note(agentRun.offer)
       if (!secrets && !given.has(run)) return undefined
       const values = secrets ? await readNow(agentRun, { unwanted: agentRun.unwanted, deadlineMs }) : {}
+      if (isNewerHere(run, epoch)) throw new SecretsNotNow(TWICE)
       assertSize(values)
       agentRun.secretBytes = bytesOf(Object.values(values))
       const hidden = given.add(run, values)
@@ -109,6 +120,7 @@ export function createSecrets(
       const values = Object.fromEntries(Object.entries(reported).filter(([name, value]) => variables[name] !== value))
       assertWasGiven(values, agentRun.secretBytes)
       if (!secrets && Object.keys(values).length === 0) return undefined
+      note(agentRun.offer)
       given.add(run, values)
       const found = secrets ? await readNow(agentRun, { unwanted: signal, deadlineMs: AGAIN_MS }) : {}
       given.add(run, found)
@@ -121,12 +133,15 @@ export function createSecrets(
     onOldToken(ask) {
       askForToken = ask
     },
-    rests(run) {
+    rests(run, epoch) {
+      if (isNewerHere(run, epoch)) return
+      newest.delete(run)
       unconfirmed.drop(run)
       redactors.release(run)
       given.rests(run)
     },
     forget(run) {
+      newest.delete(run)
       unconfirmed.drop(run)
       redactors.release(run)
       given.forget(run)

@@ -238,7 +238,7 @@ test('programs that were taken back together name as much as one may have that n
   for (const run of ['run_1', 'run_2', 'run_3']) assert.ok(await readAgain(run, 'a'))
   assert.ok(await readAgain('run_4', 'b'))
   await assert.rejects(readAgain('run_5', 'c'), { name: 'SecretsDoubtful', message: /no room/ })
-  for (const run of ['run_1', 'run_2', 'run_3']) secrets.rests(run)
+  for (const run of ['run_1', 'run_2', 'run_3']) secrets.rests(run, 1)
   assert.ok(await readAgain('run_6', 'c'))
   secrets.forget('run_4')
   assert.ok(await readAgain('run_7', 'd'))

@@ -2,6 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { isConnectionLoss, lacksPartition } from './db/client.ts'
 import { DISK_FULL, READ_ONLY, TAKES_NO_WRITES } from './db/read-only.ts'
+import { isUntouched, UNTOUCHED } from './untouched.ts'
 import { createSample } from './limits/sample.ts'
 import { nulRefused } from './texts.ts'
 
@@ -47,8 +48,8 @@ export function faultForUnforeseen(error: unknown, asked: Unforeseen): Fault {
   // An item of a batch: nobody reads what became of it.
   if (hasGone(error)) return new Fault('UNAVAILABLE')
   if (isConnectionLoss(error) || lacksPartition(error)) return unavailable(error, asked)
-  if (codeOf(error) === READ_ONLY) return unavailable(error, asked, TAKES_NO_WRITES)
-  if (SLOW.has(codeOf(error))) return slow(error, asked)
+  if (codeOf(error) === READ_ONLY) return withWhatIsSure(unavailable(error, asked, TAKES_NO_WRITES), asked)
+  if (SLOW.has(codeOf(error))) return withWhatIsSure(slow(error, asked), asked)
   if (FULL.has(codeOf(error))) return full(error, asked)
   if (UNSTORABLE.has(codeOf(error))) return nulRefused(asked.input)
   return broken(error, asked)
@@ -63,6 +64,13 @@ function unavailable(error: unknown, { op, requestId, log }: Unforeseen, message
   return new Fault('UNAVAILABLE', undefined, message)
 }
 
+/** Of a statement that was refused: its transaction was taken back, and what the operation had done before was not. */
+function withWhatIsSure(fault: Fault, { op }: Unforeseen): Fault {
+  if (!isUntouched(op)) return fault
+  const message = fault.message.replace('; try again.', '. Nothing was written; try again.')
+  return new Fault(fault.code, { ...fault.detail, ...UNTOUCHED }, message)
+}
+
 function full(error: unknown, { op, requestId, log }: Unforeseen): Fault {
   const facts = lines.full(op ?? '')
   if (facts) log.error('http.disk.full', { op, requestId, error, ...facts })
@@ -74,7 +82,7 @@ function full(error: unknown, { op, requestId, log }: Unforeseen): Fault {
 function slow(error: unknown, { op, requestId, log }: Unforeseen): Fault {
   const facts = lines.slow(op ?? '')
   if (facts) log.warn('http.slow', { op, requestId, error, ...facts })
-  const message = 'Others have changed the same for longer than a request waits. Nothing was written; try again.'
+  const message = 'Others have changed the same for longer than a request waits; try again.'
   return new Fault('UNAVAILABLE', { requestId }, message)
 }
 

@@ -1,6 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { faultForUnforeseen, hasGone } from '../unforeseen.ts'
+import { UNTOUCHED } from '../untouched.ts'
 import type { Plan } from './plan.ts'
 
 export interface Failing {
@@ -28,3 +29,9 @@ function declared(fault: Fault, failing: Failing): Fault {
 
 const unforeseen = (error: unknown, { plan, ...asked }: Failing): Fault =>
   faultForUnforeseen(error, { ...asked, op: plan?.row.id })
+
+/** Whoever asked for a change may ask again: a failure before its handler was called has changed nothing. */
+export function ofTheUnbegun(fault: Fault, plan: Plan | undefined): Fault {
+  if (fault.status < 500 || !plan || plan.row.method === 'GET') return fault
+  return new Fault(fault.code, { ...fault.detail, ...UNTOUCHED }, fault.message)
+}

@@ -6,8 +6,7 @@ export const READ_ONLY = '25006'
 export const DISK_FULL = '53100'
 
 /** What has to be done is the operator's business, who reads it in answers and in /readyz. */
-export const TAKES_NO_WRITES =
-  'The database takes no writes: it is a standby, or was made read-only. Nothing was written; try again.'
+export const TAKES_NO_WRITES = 'The database takes no writes: it is a standby, or was made read-only; try again.'
 
 /** True when no write of anybody would have succeeded: no caller can bring that about. */
 export function failedForAll(error: unknown): boolean {

@@ -16,7 +16,7 @@ import { sendValue } from './answer-value.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
 import { handle, type Turns } from '../call/handle.ts'
 import { deprecationHeaders } from './deprecation.ts'
-import { faultFor } from '../call/failures.ts'
+import { faultFor, ofTheUnbegun } from '../call/failures.ts'
 import type { ProgramRequests } from '../limits/program-requests.ts'
 import type { Waiting } from '../limits/waiting.ts'
 import { assertFraming } from './framing.ts'
@@ -91,6 +91,8 @@ interface Exchange extends Outlet {
   input?: unknown
   /** Id of the caller, runner or run that asked. */
   actor?: string
+  /** Its handler has been called. */
+  hasBegun?: boolean
 }
 
 /** The way of every request. Settles always: whatever happens becomes an answer, or a closed connection. */
@@ -201,6 +203,7 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room, raw
   const leave = isCaller(actor) && isLong(plan, input) ? pipeline.waiting.enter(actor) : undefined
   const call = new RequestCall({ input, actor, requestId, request, response, baseUrl, open, proxies, stay, raw })
   try {
+    exchange.hasBegun = true
     const value: unknown = await (actor
       ? handle(plan, call as never, { turns: pipeline.deps.turns, orgId: actor.orgId })
       : handled(exchange, plan, call))
@@ -266,7 +269,8 @@ function refuse(exchange: Exchange, path: PathPlan | undefined, plan: Plan | und
     if (fault === undefined || response.completed) return
     // Headers are out already: all that can still be said is that this is not the end of the answer.
     if (response.initiated) return void response.close()
-    sendFault(exchange, fault, fault.code === 'METHOD_NOT_ALLOWED' ? path?.allow : undefined)
+    const answered = exchange.hasBegun ? fault : ofTheUnbegun(fault, plan)
+    sendFault(exchange, answered, fault.code === 'METHOD_NOT_ALLOWED' ? path?.allow : undefined)
     if (!request.received) pipeline.unread.add(response)
   } catch (unsendable) {
     log.error('http.unsendable', { requestId, error: unsendable })

@@ -1,8 +1,10 @@
 import type { ApiError } from './api-error.ts'
 
 /** Whether a request may have been done though this is all that was heard of it. */
-export function isUnsure({ status, code, cause }: ApiError): boolean {
+export function isUnsure({ status, code, detail, cause }: ApiError): boolean {
   if (status === 0) return wasSent(cause)
+  // The service says that it is sure: nothing was begun, or all of it was taken back.
+  if (detail?.['mayBeDone'] === false) return false
   const isAnswered = status >= 300 && status < 500
   return !isAnswered && code !== 'SECRETS_UNAVAILABLE'
 }

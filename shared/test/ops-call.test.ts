@@ -224,6 +224,8 @@ test('only a change that went out may be done without an answer, and its error n
   }
   answer = () => {}
   await assert.rejects(cancel(50), maybe)
+  answering(503, '{"error":{"code":"UNAVAILABLE","message":"no","detail":{"mayBeDone":false}}}')
+  await assert.rejects(cancel(), apiError({ status: 503, mayBeDone: false }))
   answering(404, '{"error":{"code":"NOT_FOUND","message":"no"}}')
   await assert.rejects(cancel(), apiError({ mayBeDone: false, operation: 'runs.cancel' }))
   const closing = createNetServer((socket) => socket.on('error', () => undefined).destroy())

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
 import { faultFor } from '../../call/failures.ts'
+import type { Plan } from '../../call/plan.ts'
 
 const failing = () => {
   const lines: string[] = []
@@ -33,3 +34,21 @@ test('a lock that others held for too long is 503: the same may be sent again', 
   const fault = faultFor(Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' }), of)!
   assert.deepEqual([fault.status, fault.code], [503, 'UNAVAILABLE'])
 })
+
+test('what writes in one transaction says so when that was refused, and what else has written may say nothing', () => {
+  for (const code of ['55P03', '57014', '25006']) {
+    const { of } = failing()
+    const faultOf = (id: string) => faultFor(Object.assign(new Error('no'), { code }), { ...of, plan: planOf(id) })!
+    const sure = faultOf('keys.create')
+    assert.match(sure.message, /\. Nothing was written; try again\.$/)
+    assert.equal(sure.detail?.['mayBeDone'], false)
+    // A deploy has kept its files by then, and a webhook is read behind its change.
+    for (const id of ['workflows.update', 'webhooks.rotate', 'runs.trigger']) {
+      const unsure = faultOf(id)
+      assert.doesNotMatch(unsure.message, /Nothing was written/, id)
+      assert.equal(unsure.detail?.['mayBeDone'], undefined, id)
+    }
+  }
+})
+
+const planOf = (id: string) => ({ row: { id } }) as Plan

@@ -78,6 +78,17 @@ test('with --json a script can tell what may have been done from what was not', 
   assert.equal((await detailOf(['webhooks', 'get', 'hello'], url)).detail, undefined)
 })
 
+test('what the service is sure to have left undone is not said to be done perhaps', async (t) => {
+  const { url, answers } = await losing(t)
+  const message = 'Others have changed the same for longer than a request waits. Nothing was written; try again.'
+  answers['secrets.set'] = (_args, response) => {
+    const error = { code: 'UNAVAILABLE', message, detail: { mayBeDone: false } }
+    response.writeHead(503, { 'content-type': 'application/json' }).end(JSON.stringify({ error }))
+  }
+  const { code, stderr } = await runCli(['secrets', 'set', 'TOKEN'], { url, env, input: 'x' })
+  assert.deepEqual([code, stderr], [5, `error: ${message}\nNext: wait a little, then again: windlass secrets set\n`])
+})
+
 /** Keeps the files of the newest version, as the service does. */
 async function deploying(t: TestContext) {
   const folder = await folderOf(t, FILES)

@@ -207,7 +207,9 @@ function stopper(run: Run, timeoutMs: number | undefined) {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt)
   const forget = onLostOutput(({ what, exit, code }) => {
     const about = { code, detail: { run: run.id } }
-    controller.abort(new Failure(`${what}: no longer following; ${run.id} goes on.`, goOn, exit, about))
+    controller.abort(
+      new Failure(`${what}: no longer following; ${run.id} goes on unless it has ended.`, goOn, exit, about),
+    )
   })
   return {
     signal: controller.signal,

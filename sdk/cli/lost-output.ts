@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { EXIT } from './exit-codes.ts'
 import { Failure } from './failure.ts'
 
@@ -22,6 +23,13 @@ const listeners = new Set<(loss: OutputLoss) => void>()
 export function onLostOutput(listener: (loss: OutputLoss) => void): () => void {
   listeners.add(listener)
   return () => void listeners.delete(listener)
+}
+
+/** Resolves when the listeners have been told of what has been printed so far and was not taken. */
+export async function whenHeard(): Promise<void> {
+  // The error comes in this turn, and `heedLostOutput` waits for the next.
+  await nextTurn()
+  await nextTurn()
 }
 
 /**

@@ -4,6 +4,8 @@ import { ApiError } from '../client/index.ts'
 import { EXIT } from './exit-codes.ts'
 import { detailOf, Failure, messageOf, reportOf } from './failure.ts'
 import { textOf } from './json-argument.ts'
+import { onLostOutput, whenHeard } from './lost-output.ts'
+import type { OutputLoss } from './lost-output.ts'
 import type { Session } from './session.ts'
 import { note, print, safe } from './terminal.ts'
 
@@ -27,17 +29,24 @@ export async function runBatch(
   const lines = linesOf(text, from)
   let refused = 0
   let sent = 0
-  for (const piece of pieces(lines)) {
-    const items = piece.map(({ item }) => ({ ...common, ...item }))
-    const answer = await session.client.runs.batch({ workflow, items }).catch((error: unknown) => {
-      throw stopped(error, { workflow, file, piece, started: sent - refused, isFirst: sent === 0 })
-    })
-    sent += piece.length
-    const { results } = answer
-    for (const [i, result] of results.entries()) {
-      if ('error' in result) refused++
-      tell(session, result, piece[i]!.n)
+  const output = heedOutput()
+  try {
+    for (const piece of pieces(lines)) {
+      const at = { workflow, file, piece, started: sent - refused, isFirst: sent === 0 }
+      if (output.loss) throw unread(output.loss, at)
+      const items = piece.map(({ item }) => ({ ...common, ...item }))
+      const { results } = await session.client.runs.batch({ workflow, items }).catch((error: unknown) => {
+        throw stopped(error, at)
+      })
+      sent += piece.length
+      refused += results.filter((result) => 'error' in result).length
+      for (const [i, result] of results.entries()) tell(session, result, piece[i]!.n)
+      // Nothing more is started of which nobody reads.
+      await whenHeard()
     }
+    if (output.loss?.code === 'OUTPUT_NOT_WRITTEN') throw unwritten(output.loss, sent - refused)
+  } finally {
+    output.forget()
   }
   if (lines.length > 1 || refused > 0)
     session.progress.note(`${lines.length - refused} of ${lines.length} runs were started`)
@@ -63,20 +72,42 @@ function stopped(error: unknown, { workflow, file, piece, started, isFirst }: St
   const isOpen = error.mayBeDone && !piece.every(({ item }) => item.idempotencyKey !== undefined)
   if (isFirst && !isOpen) return error
   const { exit } = reportOf(error, 'run')
-  const isRead = file === '-'
-  const before = isFirst
-    ? ''
-    : ` Lines 1 to ${first - 1}${isRead ? ' of what was read' : ''} are done: ${started} runs were started.`
+  const before = isFirst ? '' : ` ${linesBefore({ file, first, started })}`
   const open = isOpen ? ` Runs of lines ${first} to ${last} may have been started.` : ''
-  // What was read may be the rest of a file already: lines are counted from where that began.
-  const from = (line: number) => (isRead ? `... | tail -n +${line}` : `tail -n +${line} '${file}'`)
-  const goOn = (line: number) => `${from(line)} | windlass run ${workflow} --batch -, with the same flags`
+  const goOn = restOf({ workflow, file, first })
   const next = isOpen
     ? `windlass runs list --workflow ${workflow} shows whether they were; where none was, go on from line ${first}:\n` +
-      `      ${goOn(first)}`
-    : `go on from line ${first}: ${goOn(first)}`
+      `      ${goOn}`
+    : `go on from line ${first}: ${goOn}`
   const detail = { ...detailOf(error), goOnFrom: first, ...(isOpen && { mayBeStarted: [first, last] }) }
   return new Failure(`${messageOf(error)}${before}${open}`, next, exit, { code: error.code, detail })
+}
+
+const linesBefore = ({ file, first, started }: { file: string; first: number; started: number }) =>
+  `Lines 1 to ${first - 1}${file === '-' ? ' of what was read' : ''} are done: ${started} runs were started.`
+
+function restOf({ workflow, file, first }: { workflow: string; file: string; first: number }): string {
+  // What was read may be the rest of a file already: lines are counted from where that began.
+  const from = file === '-' ? `... | tail -n +${first}` : `tail -n +${first} '${file}'`
+  return `${from} | windlass run ${workflow} --batch -, with the same flags`
+}
+
+/** The rest is left alone when nobody reads what was started of it. */
+function unread({ what, exit, code }: OutputLoss, { workflow, file, piece, started }: Stop): Failure {
+  const first = piece[0]!.n
+  const next = `go on from line ${first}: ${restOf({ workflow, file, first })}`
+  const detail = { goOnFrom: first }
+  return new Failure(`${what}. ${linesBefore({ file, first, started })}`, next, exit, { code, detail })
+}
+
+function unwritten({ what, exit, code }: OutputLoss, started: number): Failure {
+  const next = 'windlass runs list shows them; the same again would start each of them once more'
+  return new Failure(`${what}. All lines are done: ${started} runs were started.`, next, exit, code)
+}
+
+function heedOutput() {
+  const heard: { loss?: OutputLoss; forget: () => void } = { forget: onLostOutput((loss) => (heard.loss = loss)) }
+  return heard
 }
 
 function tell(session: Session, result: Result, n: number): void {

@@ -3,11 +3,13 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import os from 'node:os'
+import path from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { testCli } from '@windlass/shared/test/_kit/test-run.ts'
 import type { Answerer } from '../_kit/fake-service.ts'
 import { KEY, ORG, startFake } from '../_kit/fake-service.ts'
+import { folderOf } from '../_kit/run-cli.ts'
 import { aJob, aRun, events, sendSseHead, sendStream, sseText } from '../_kit/samples.ts'
 
 const LOG = events(['lifecycle', 'run.queued'], ['log', 'log', { text: 'a' }], ['lifecycle', 'run.completed'])
@@ -66,7 +68,10 @@ test('who stops reading a run that goes on ends the command with 141, and is tol
     assert.deepEqual([error.code, error.detail.run], ['OUTPUT_CLOSED', run.id])
   }
   const { heard } = await bash(url, `$W logs -f ${run.id} | head -1 >/dev/null`)
-  assert.match(heard, new RegExp(`no longer following; ${run.id} goes on\\.\\nNext: windlass logs -f ${run.id} `))
+  assert.match(
+    heard,
+    new RegExp(`no longer following; ${run.id} goes on unless it has ended\\.\\nNext: windlass logs -f ${run.id} `),
+  )
   assert.doesNotMatch(heard, /error:/)
 })
 
@@ -74,6 +79,29 @@ test('what follows no run ends with 141 and without a word', async (t) => {
   const { url } = await service(t, { 'events.stream': chatter })
   const { said, heard } = await bash(url, `$W events --json | head -1 >/dev/null; echo \${PIPESTATUS[0]}`)
   assert.deepEqual([said, heard], ['141\n', ''])
+})
+
+test('a batch whose ids nobody reads any more starts nothing else, and says where to go on', async (t) => {
+  let requests = 0
+  const { url } = await service(t, {
+    'runs.batch': ({ items }) => {
+      requests++
+      return { results: (items as object[]).map(() => ({ run: aRun() })) }
+    },
+  })
+  const file = path.join(await folderOf(t, { 'runs.jsonl': '{}\n'.repeat(2500) }), 'runs.jsonl')
+  // A pipe whose reader has left for sure.
+  const unread = 'exec 3> >(exec true); wait $!;'
+  const left = await bash(url, `${unread} $W run hello --batch ${file} >&3; echo $?`)
+  assert.deepEqual([left.said, requests], ['141\n', 1], left.heard)
+  assert.match(left.heard, /^Standard output was closed\. Lines 1 to 1000 are done: 1000 runs were started\.\n/)
+  assert.match(left.heard, /\nNext: go on from line 1001: tail -n \+1001 '.*' \| windlass run hello --batch -/)
+  const json = await bash(url, `${unread} $W run hello --json --batch ${file} >&3`)
+  const { error } = JSON.parse(json.heard) as { error: { code: string; detail: object } }
+  assert.deepEqual([error.code, error.detail], ['OUTPUT_CLOSED', { goOnFrom: 1001 }])
+  const full = await bash(url, `$W run hello --batch <(head -1 ${file}) >/dev/full; echo $?`)
+  assert.equal(full.said, '74\n')
+  assert.match(full.heard, /ENOSPC.*\. All lines are done: 1 runs were started\./)
 })
 
 test('a command that is over has its own exit code, whoever has left', async (t) => {

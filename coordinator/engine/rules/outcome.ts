@@ -218,7 +218,8 @@ type Why = Again & { what: Loss['what'] }
 function crash(run: Moving, at: number, version: VersionTerms, why: Why): void {
   // Somebody took it away, knowing that it would begin anew: that says nothing about the program.
   if (why.what === 'operator') return again(run, at, version, why)
-  if (run.loss) run.loss.isCounted = true
+  // Where no start was heard, an agent that is back and was killed meanwhile says nothing about the program.
+  if (run.loss) run.loss.isCounted = run.status !== 'pending'
   if (isOutOfReach(why.what)) return cutOff(run, at, version, why)
   if (run.crashes < version.crashRetries) {
     run.crashes++

@@ -71,7 +71,10 @@ export interface NewLoss {
   reason: string
   /** That is lost. */
   attempt: number
-  /** Whether it counts as an attempt that was lost; a replay that was cut off does not. */
+  /**
+   * Whether it counts as a crash once its silent agent is back and was killed meanwhile. A replay that was cut off does
+   * not, nor what had not begun as far as anybody heard.
+   */
   isCounted: boolean
 }
 

@@ -121,8 +121,16 @@ test('an agent out of reach burns neither a replay nor a fence of a run that was
 
 const INSTANCE: Instance = { id: 'a', previous: [], host: 'h', boot: 'b1' }
 
+async function acceptNext(one: TestAgent, link: Link) {
+  const [offer] = await one.poll(1, 20_000)
+  await link.accept(offer!)
+  return offer!
+}
+
 /** A run of `frail` whose lease ran out while its agent, which spoke as `INSTANCE`, was silent. */
-async function silent(): Promise<{ run: Run; agent: TestAgent; back: (instance: Instance) => Promise<void> }> {
+async function silent(
+  hasBegun = true,
+): Promise<{ run: Run; agent: TestAgent; back: (instance: Instance) => Promise<void> }> {
   const one = await anAgent(sweeping)
   const hello = async (instance: Instance) => {
     const link = await one.dial()
@@ -132,7 +140,7 @@ async function silent(): Promise<{ run: Run; agent: TestAgent; back: (instance: 
   }
   const first = await hello(INSTANCE)
   await aRun(sweeping, { workflow: 'frail' })
-  const offer = await takeNext(one, first)
+  const offer = await (hasBegun ? takeNext : acceptNext)(one, first)
   await ageLeases(sweeping, offer.run)
   const run = await until('the lease to run out', async () => {
     const run = await runOf(sweeping, offer.run)
@@ -155,6 +163,20 @@ test('a silent agent is taken for one out of reach, until it comes back and was 
     await silence(sweeping, agent)
     await back(instance)
     assert.deepEqual(await counts(sweeping, run.id), expected)
+    await sweeping.call(ops.runs.cancel, { run: run.id })
+  }
+})
+
+test('a silent agent that was killed before it began is no crash of its run, however it comes back', async () => {
+  const next = { ...INSTANCE, id: randomUUID(), previous: ['a'] }
+  for (const instance of [next, { ...next, boot: 'b2' }]) {
+    const { run, agent, back } = await silent(false)
+    await untilNoted(sweeping, agent)
+    await silence(sweeping, agent)
+    await back(instance)
+    assert.deepEqual(await counts(sweeping, run.id), [0, 0, 1])
+    const { lost } = await runOf(sweeping, run.id)
+    assert.equal(lost?.what, instance === next ? 'daemon' : 'host')
     await sweeping.call(ops.runs.cancel, { run: run.id })
   }
 })

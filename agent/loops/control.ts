@@ -188,7 +188,9 @@ function reportKilled({ spool, killed, log }: { spool: Spool; killed: Placement[
   const lost = open.filter(({ isEnded }) => !isEnded)
   for (const held of lost) void spool.append(held.run, held.epoch, [['end', Date.now(), endOfKilled(held), 0]])
   spool.flush()
-  if (lost.length > 0) log.warn('runs.lost', { runs: lost.map(({ run }) => run) })
+  const [back, gone] = [lost.filter(({ isUnbegun }) => isUnbegun), lost.filter(({ isUnbegun }) => !isUnbegun)]
+  if (back.length > 0) log.warn('runs.unbegun', { runs: back.map(({ run }) => run) })
+  if (gone.length > 0) log.warn('runs.lost', { runs: gone.map(({ run }) => run) })
 }
 
 /** A start is written down after it, so that without one a program may have begun all the same. */

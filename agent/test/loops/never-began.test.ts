@@ -34,6 +34,9 @@ function killTest(name: string, body: (scene: Scene) => Promise<void>): void {
     const ending = async (placement: FakePlacement) => {
       const next = await anAgent(fake.url, folder)
       const found = await fake.ending(placement)
+      const names = next.lines.map(({ name }) => name)
+      const isBack = found.how === 'unready'
+      assert.deepEqual([names.includes('runs.unbegun'), names.includes('runs.lost')], [isBack, !isBack])
       next.stop()
       await next.done
       return found

@@ -230,9 +230,16 @@ function crash(run: Moving, at: number, version: VersionTerms, why: Why): void {
 
 const crashedError = (run: Moving, crashes: number, why: Why): RunError => ({
   code: 'RUN_CRASHED',
-  message: `The run was started ${run.attempt} times and lost ${crashes} times; the last time ${why.reason}.`,
+  message: `${livesOf(run, crashes)}; the last time ${why.reason}.`,
   detail: { attempts: run.attempt, ...why },
 })
+
+function livesOf(run: Moving, crashes: number): string {
+  if (run.startedAt !== null || run.started)
+    return `The run was started ${counted(run.attempt)} and lost ${counted(crashes)}`
+  // Those of which its agents could say that nothing had begun used up no attempt.
+  return `The run was never heard to start, and was lost ${counted(Math.max(crashes, run.cutReplays))}`
+}
 
 /**
  * Returns whether the loss is a fault of ours or of the network, and none of the program. Of a silent agent nothing is

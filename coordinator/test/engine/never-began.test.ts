@@ -141,6 +141,7 @@ test('what was killed time and again before it began waits longer each time, and
   await killedAgain(id, 20)
   const { status, error } = await runOf(c, id)
   assert.deepEqual([status, error?.code], ['failed', 'RUN_CRASHED'])
+  assert.match(error!.message, /^The run was never heard to start, and was lost 21 times; the last time the agent was/)
 })
 
 test('a run that was given out many times for other reasons does not come to an end for that', async () => {

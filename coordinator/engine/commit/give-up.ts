@@ -14,6 +14,8 @@ import { noteRefusal } from '../store/placements.ts'
 const lines = { refused: createSample(), unusable: createSample() }
 /** On a full disk the agents of all runs come again every few seconds: each run is named once a minute. */
 const refusals = createPerMinute(1)
+/** `why` may have to say it again soon after something was taken. */
+const notes = createPerMinute(12)
 
 /**
  * Says which run it is whose agent has to come again: its log has a gap until then, and nobody else knows why. The log
@@ -21,13 +23,15 @@ const refusals = createPerMinute(1)
  */
 export function noteRefused(deps: { db: Db; log: Log }, batch: AgentBatch, error: unknown): void {
   const { run: runId, runnerId, epoch, first } = batch
+  if (notes.take(runId))
+    noteRefusal(deps.db, { runId, runnerId, epoch }).catch((failure: unknown) =>
+      deps.log.warn('run.refusal.unnoted', { runId, error: failure }),
+    )
+  // What was said in this minute takes nothing of the share of its agent's others.
+  if (!refusals.take(runId)) return
   const facts = lines.refused(runnerId)
-  if (!facts) return
-  if (refusals.take(runId))
-    deps.log.warn('run.entries.refused', { runId, runnerId, first, last: lastOf(batch), error, ...facts })
-  noteRefusal(deps.db, { runId, runnerId, epoch }).catch((failure: unknown) =>
-    deps.log.warn('run.refusal.unnoted', { runId, error: failure }),
-  )
+  if (facts) deps.log.warn('run.entries.refused', { runId, runnerId, first, last: lastOf(batch), error, ...facts })
+  else refusals.giveBack(runId)
 }
 
 /**

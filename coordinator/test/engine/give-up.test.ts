@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
+import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import { noteRefused } from '../../engine/commit/give-up.ts'
@@ -115,6 +116,30 @@ test('that a run is given up is said, however much of its agent was refused in t
   for (let n = 0; n < 10; n++) noteRefused(c.deps, batch, new Error('as the test says'))
   assert.deepEqual(await link.report(offer, 2, POISON), { kind: 'stale' })
   assert.deepEqual(errors(), [['run.entries.unusable', run]])
+})
+
+test('each run is named and noted, however many others of its agent are refused time and again', async (t) => {
+  const { mock } = t.mock.method(c.deps.log, 'warn', () => {})
+  const offer = await aRunning()
+  // As many lines as an agent may bring in a second.
+  const others = Array.from({ length: 5 }, () => ({ run: newId('run'), epoch: 1 }))
+  const second = Math.ceil(performance.now() / 1000)
+  for (const later of [0, 1]) {
+    const clock = t.mock.method(performance, 'now', () => (second + later) * 1000)
+    for (const { run, epoch } of [...others, offer]) {
+      const batch = { run, epoch, first: 2, entries: [POISON], runnerId: agent.id, orgId: c.orgId }
+      noteRefused(c.deps, batch, new Error('as the test says'))
+    }
+    clock.mock.restore()
+  }
+  const refused = mock.calls.filter(({ arguments: [name] }) => name === 'run.entries.refused')
+  const named = refused.map(({ arguments: [, facts] }) => [facts?.runId, facts?.unlogged])
+  assert.deepEqual(named, [...others.map(({ run }) => [run, undefined]), [offer.run, 1]])
+  await untilPolled('the note', async () => {
+    const [row] = await c.db`select refused_since from placements where run_id = ${offer.run}`
+    return Boolean(row?.refusedSince)
+  })
+  assert.deepEqual(await link.report(offer, 2, end(returned(1))), { kind: 'ack', seq: 2 })
 })
 
 const namesOf = (calls: readonly { arguments: unknown[] }[]) => calls.map(({ arguments: [name] }) => name)

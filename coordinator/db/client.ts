@@ -199,11 +199,17 @@ export function mayPass(error: unknown): boolean {
 
 /**
  * True when it says nothing of what was to be written, however often: others hold it, or the server takes nothing, has
- * no room or no disk. That it has no memory (53200) may also be of one value that takes too much.
+ * no room or no disk. That it has no memory (53200) may also be of one value that takes too much, but not where it is
+ * the memory that all sessions share: the table of locks is full.
  */
 export function isOfOthers(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^(25006|53[^2]..|(55|58)...)$/.test(String(error.code))
+  if (!(error instanceof Error && 'code' in error)) return false
+  if (error.code === '53200') return 'file' in error && OF_SHARED_MEMORY.has(error.file)
+  return /^(25006|53...|(55|58)...)$/.test(String(error.code))
 }
+
+/** Where the server says so in its source: the words of an error are in its language, and functions come and go. */
+const OF_SHARED_MEMORY: ReadonlySet<unknown> = new Set(['lock.c', 'predicate.c', 'shmem.c'])
 
 /** SQLSTATE classes that speak of what was to be written: values, constraints, sizes. */
 const OF_THE_VALUES = /^(22|23|54)...$/

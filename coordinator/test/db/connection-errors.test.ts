@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { TLSSocket } from 'node:tls'
 import { Fault } from '@windlass/shared/errors.ts'
 import { aCertificate, whyNoOpenssl } from '@windlass/shared/test/_kit/certificate.ts'
-import { isConnectionLoss, isOfTheValues, mayPass, openDatabase, PostgresError } from '../../db/client.ts'
+import { isConnectionLoss, isOfOthers, isOfTheValues, mayPass, openDatabase, PostgresError } from '../../db/client.ts'
 import { testDatabase } from '../_kit/database.ts'
 import { log } from '../_kit/embedded-home.ts'
 
@@ -125,4 +125,13 @@ test('only what values are refused for is given up for them', () => {
     Object.assign(new Error('stopped'), { name: 'AbortError' }),
   ]
   for (const error of others) assert.equal(isOfTheValues(error), false, String(error))
+})
+
+test('a full table of locks is of all sessions, and want of memory may be of one value', () => {
+  // As PostgreSQL 18 says it, with 24,600 advisory locks held by another session.
+  const locks = { file: 'lock.c', routine: 'LockAcquireExtended', message: 'out of shared memory' }
+  assert.equal(isOfOthers(withCode('53200', locks)), true)
+  for (const file of ['mcxt.c', 'aset.c', 'stringinfo.c']) assert.equal(isOfOthers(withCode('53200', { file })), false)
+  assert.equal(isOfOthers(withCode('53200')), false)
+  for (const code of ['53100', '53300', '55P03', '58030', '25006']) assert.equal(isOfOthers(withCode(code)), true, code)
 })

@@ -12,7 +12,7 @@ import type { Revocations } from './revocations.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { type Author, type Entry, record, recordAll } from '../audit/record.ts'
 import { loseRuns } from '../engine/commit/lose.ts'
-import { liftCordons, type Lifted } from './store-cordons.ts'
+import { type Closed, liftCordons, writeCordons } from './store-cordons.ts'
 import * as store from './store-intake.ts'
 
 export type IntakeDeps = { db: Db; log: Log; metrics: Metrics } & SpreadDeps
@@ -91,28 +91,48 @@ const SYSTEM = { byKind: 'system', byName: 'coordinator' } as const
 export async function liftOldCordons(deps: IntakeDeps): Promise<void> {
   const lifted = await deps.db.begin(async (tx) => {
     const lifted = await liftCordons(tx, { name: SYSTEM.byName, limit: MOST_LIFTED })
-    await recordAll(tx, lifted.map(entryOfLift))
+    const change = { action: 'runners.resume', was: 'cordoned', is: 'open' }
+    await recordAll(
+      tx,
+      lifted.map((one) => entryOf(one, change)),
+    )
     return lifted
   })
   await spreadAll(deps, lifted)
 }
 
-function entryOfLift(lifted: Lifted): Entry {
-  const { runnerId, epoch, reason, isQuarantined } = lifted
-  const before = { state: 'cordoned', epoch: epoch - 1, ...(isQuarantined && { isQuarantined }) }
-  const target = { type: 'runner', id: runnerId, name: lifted.name }
-  return { by: ourselves(lifted), action: 'runners.resume', target, before, after: { state: 'open', epoch, reason } }
+function entryOf(changed: Closed, { action, was, is }: { action: string; was: string; is: string }): Entry {
+  const { runnerId, epoch, reason, isQuarantined } = changed
+  const before = { state: was, epoch: epoch - 1, ...(isQuarantined && { isQuarantined }) }
+  const target = { type: 'runner', id: runnerId, name: changed.name }
+  return { by: ourselves(changed), action, target, before, after: { state: is, epoch, reason } }
 }
 
-/** No new work until the agent says hello once more, or for a minute, and for longer if that was so just now. */
-export async function cordonBySystem(deps: IntakeDeps, runnerId: RunnerId, reason: string): Promise<void> {
-  const isNew = await change(deps, runnerId, 'runners.cordon', (now) =>
-    now.state === 'open' ? { state: 'cordoned', ...SYSTEM, reason } : undefined,
-  )
-  if (!isNew) return
-  deps.metrics.runnerClosed('cordon')
-  deps.log.warn('runner.cordoned', { runnerId, reason })
+/** Each of them is held until all are written, and claims wait for it. */
+const CORDONED_AT_ONCE = 200
+
+/** No new work until their agents say hello once more, or for a minute, and for longer if that was so just now. */
+export async function cordonBySystem(deps: IntakeDeps, runnerIds: readonly RunnerId[], reason: string): Promise<void> {
+  for (let at = 0; at < runnerIds.length; at += CORDONED_AT_ONCE) {
+    const cordoned = await cordonThese(deps, runnerIds.slice(at, at + CORDONED_AT_ONCE), reason)
+    for (const { runnerId } of cordoned) {
+      deps.metrics.runnerClosed('cordon')
+      deps.log.warn('runner.cordoned', { runnerId, reason })
+    }
+    await spreadAll(deps, cordoned)
+  }
 }
+
+const cordonThese = (deps: IntakeDeps, runnerIds: readonly RunnerId[], reason: string): Promise<Closed[]> =>
+  deps.db.begin(async (tx) => {
+    const cordoned = await writeCordons(tx, runnerIds, { name: SYSTEM.byName, reason })
+    const change = { action: 'runners.cordon', was: 'open', is: 'cordoned' }
+    await recordAll(
+      tx,
+      cordoned.map((one) => entryOf(one, change)),
+    )
+    return cordoned
+  })
 
 /** Preparing a run failed there for a reason that lies with the host. */
 export async function noteFailure(deps: IntakeDeps, runnerId: RunnerId, what = ''): Promise<void> {
@@ -142,7 +162,8 @@ export async function noteUnaccepted(deps: IntakeDeps, runnerIds: readonly Runne
   const once = [...new Set(runnerIds)]
   deps.metrics.unaccepted(once.length)
   const reason = `${MOST_UNACCEPTED} offers in a row were not accepted in time`
-  for (const id of await store.countUnaccepted(deps.db, once, MOST_UNACCEPTED)) await cordonBySystem(deps, id, reason)
+  const missing = await store.countUnaccepted(deps.db, once, MOST_UNACCEPTED)
+  if (missing.length > 0) await cordonBySystem(deps, missing, reason)
 }
 
 /** They take what they are given. */

@@ -21,7 +21,7 @@ const lengthMs = (sql: Sql) => sql`${CORDON_MS}::int * (1 << least(greatest(i.co
 const isOver = (sql: Sql) => sql`
   i.state = 'cordoned' and i.by_kind = 'system' and i.since <= now() - ${lengthMs(sql)} * interval '1 millisecond'`
 
-export interface Lifted {
+export interface Closed {
   runnerId: RunnerId
   orgId: OrgId
   poolId: PoolId
@@ -29,6 +29,44 @@ export interface Lifted {
   epoch: number
   reason: string
   isQuarantined: boolean
+}
+
+/** Keeps those of these runners from work that may get it. */
+export function writeCordons(tx: Tx, runnerIds: readonly RunnerId[], by: { name: string; reason: string }) {
+  return tx<Closed[]>`
+    with free as materialized (
+      select runner_id
+      from runner_intake
+      where runner_id = any(${[...runnerIds]}) and state = 'open'
+      order by runner_id
+      for update
+    ),
+    cordoned as (
+      update runner_intake i
+      set
+        state            = 'cordoned',
+        epoch            = i.epoch + 1,
+        since            = now(),
+        by_kind          = 'system',
+        by_name          = ${by.name},
+        reason           = ${by.reason},
+        deadline_at      = null,
+        on_deadline      = null,
+        deadline_done_at = null,
+        unaccepted       = 0,
+        cordons          = ${cordonsInARow(tx)}
+      from free
+      where i.runner_id = free.runner_id
+      returning i.runner_id, i.epoch, i.reason, (i.quarantined_until > now()) is true as is_quarantined
+    )
+    select r.id as runner_id, r.org_id, r.pool_id, r.name, cordoned.epoch, cordoned.reason, cordoned.is_quarantined
+    from cordoned
+    join runners r on r.id = cordoned.runner_id
+    where r.deregistered_at is null
+    order by r.id`
+}
+
+export interface Lifted extends Closed {
   /** How long it was kept from work at least. */
   ms: number
 }

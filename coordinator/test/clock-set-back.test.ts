@@ -116,7 +116,7 @@ test('a runner is kept from work for as long as ever; failures of before do not 
   const [quarantined, cordoned, failing] = agents as [TestAgent, TestAgent, TestAgent]
   await aheadFor(2 * HOUR, async () => {
     for (let i = 0; i < 3; i++) await noteFailure(c.deps, quarantined.id)
-    await cordonBySystem(c.deps, cordoned.id, 'a test')
+    await cordonBySystem(c.deps, [cordoned.id], 'a test')
     await noteFailure(c.deps, failing.id)
   })
   const minutesOf = async (runner: TestAgent) => {

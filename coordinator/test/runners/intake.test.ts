@@ -155,7 +155,7 @@ test('two polls in a row whose offers are not accepted cordon the runner, until 
 
 test('a cordon of ours ends after a minute, and one by a person does not', async () => {
   const [ours, theirs] = [await aRunner(), await aRunner()]
-  await cordonBySystem(c.deps, ours.id, 'silent')
+  await cordonBySystem(c.deps, [ours.id], 'silent')
   await c.call(ops.runners.cordon, { runner: theirs.id })
   await liftOldCordons(c.deps)
   assert.equal(await stateOf(ours), 'cordoned', 'it is new')
@@ -181,7 +181,7 @@ async function minutesClosed(agent: TestAgent): Promise<number> {
 
 test('a runner that is cordoned by us again and again stays so for longer each time, up to eight minutes', async () => {
   const agent = await aRunner()
-  const cordoned = () => cordonBySystem(c.deps, agent.id, 'silent')
+  const cordoned = () => cordonBySystem(c.deps, [agent.id], 'silent')
   for (const minutes of [1, 2, 4, 8, 8]) {
     await cordoned()
     assert.equal(await minutesClosed(agent), minutes)
@@ -211,7 +211,7 @@ test('orgs take turns when cordons of ours are lifted, and nobody waits for a ro
   for (const each of [asleep, asleep, asleep, second]) {
     const agent = await anAgent(each)
     agents.push(agent)
-    await cordonBySystem(asleep.deps, agent.id, 'silent')
+    await cordonBySystem(asleep.deps, [agent.id], 'silent')
     ids.push(agent.id)
   }
   await asleep.db`update runner_intake set since = now() - interval '61 s'`
@@ -263,7 +263,7 @@ test('the quarantine of a runner outlives its agent, and ends when a person resu
   await closeByAgent(c.deps, agent, leave)
   await agent.connect([], { instance: anInstance() })
   assert.equal(await stateOf(agent), 'open')
-  await cordonBySystem(c.deps, agent.id, 'silent')
+  await cordonBySystem(c.deps, [agent.id], 'silent')
   assert.equal(await liftOnHello(c.deps, agent, undefined), true)
   assert.notEqual((await runnerOf(agent)).quarantine, null)
   assert.equal((await c.call(ops.runners.resume, { runner: agent.id })).runner.quarantine, null)
@@ -272,7 +272,7 @@ test('the quarantine of a runner outlives its agent, and ends when a person resu
 test('of two coordinators that cordon at once one writes it', async () => {
   const agent = await aRunner()
   const entries = await entriesBy(c, () =>
-    Promise.all(Array.from({ length: 10 }, () => cordonBySystem(c.deps, agent.id, 'twice'))),
+    Promise.all(Array.from({ length: 10 }, () => cordonBySystem(c.deps, [agent.id], 'twice'))),
   )
   assert.equal(entries.length, 1)
   assert.equal((await runnerOf(agent)).intake.epoch, 1)

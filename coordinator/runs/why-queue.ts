@@ -39,6 +39,7 @@ function pauseCause(run: Situation, until: Date): Cause {
   if (debounce) return debounceCause(run, until, debounce.merged)
   if (throttle?.isTaken) return throttleCause(run, until, throttle)
   if (run.isPutOff) return putOffCause(run, until)
+  if (isFirst && isOverdue(run)) return lateCause(run, until)
   return causeOf({
     code: isFirst ? 'DELAYED' : 'RETRY_BACKOFF',
     message: isFirst
@@ -47,6 +48,27 @@ function pauseCause(run: Situation, until: Date): Cause {
     since: run.queuedAt,
     until,
     change: 'It ends by itself. To go on sooner, cancel the run and retry it.',
+  })
+}
+
+/** Others may hold what it needs for as long. */
+const LATE_MS = 15_000
+
+/** Of a run that is due by now `queuedAt` is when it was to enter. */
+const isOverdue = ({ now, queuedAt, createdAt }: Situation) =>
+  queuedAt > createdAt && now.getTime() - queuedAt.getTime() > LATE_MS
+
+function lateCause(run: Situation, until: Date): Cause {
+  return causeOf({
+    code: 'DELAYED',
+    message:
+      `It was to enter the queue at ${timeText(run.queuedAt)}, and letting it in has failed since; ` +
+      `it is tried again at ${timeText(until)}.`,
+    since: run.queuedAt,
+    until,
+    change:
+      'Look for `timer.failed` with its id in the log of the coordinator. Where it fails for ten minutes while ' +
+      'others are let in, the run fails.',
   })
 }
 

@@ -22,6 +22,7 @@ import {
   withoutBehind,
 } from './timers-behind.ts'
 import { holdBack, type HoldDeps } from './held-timers.ts'
+import { givesEntryUp } from './give-entry-up.ts'
 import { type Entry, renewQueueTimeouts, yetToEnter } from './late-entries.ts'
 import { warmTerms } from './versions.ts'
 import * as runStore from '../store/runs.ts'
@@ -65,6 +66,7 @@ async function fireOrPutOff(deps: FireDeps, due: store.Upcoming[], how: How): Pr
   if (due.length === 0) return
   try {
     const locked = await fire(deps, due, how)
+    noteEntered(deps, due)
     if (locked.length > 0) putLocked(deps, locked, (timers, again) => fireOrPutOff(deps, timers, again))
   } catch (error) {
     if (isLockTimeout(error)) return putOffLocked(deps, due, how)
@@ -76,8 +78,15 @@ async function fireOrPutOff(deps: FireDeps, due: store.Upcoming[], how: How): Pr
       return
     }
     deps.log.error('timer.failed', { ...due[0], error })
+    if (await givesEntryUp(deps, due[0]!, error)) return
     await store.putOff(deps.db, due, PUT_OFF_MS)
   }
+}
+
+/** What keeps all runs from entering says nothing of one. */
+function noteEntered({ timersBehind }: FireDeps, due: readonly store.Upcoming[]): void {
+  const entered = due.filter(({ kind }) => kind === 'enqueue')
+  if (entered.length > 0) timersBehind.stubborn.committed(() => entered.map(({ runId }) => runId))
 }
 
 /** For the rows of runs: whoever has one for longer is writing very much, of that org. */

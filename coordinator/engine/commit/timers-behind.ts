@@ -1,6 +1,7 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Db } from '../../db/client.ts'
+import { createStubborn, type Stubborn } from '../../db/stubborn.ts'
 import * as runStore from '../store/runs.ts'
 import { limitedAmong, type PassedOver, type Upcoming } from '../store/timers.ts'
 import type { Timers } from './clock.ts'
@@ -26,6 +27,8 @@ export interface TimersBehind {
   locked: TimerLine
   /** What may have to wait for somebody whom we have not heard yet, of runs with long journals. */
   inDoubt: OrgLine<DueOfRun>
+  /** Runs that cannot be let into the queue. */
+  stubborn: Stubborn
 }
 
 /** What is due of a run. */
@@ -61,6 +64,7 @@ export function openTimersBehind({ db, log, timers }: { db: Db; log: Log; timers
     limited: createOrgLine({ ...shared, most: BYTES_AT_ONCE }),
     locked: createOrgLine({ ...shared, most: LOCKED_AT_ONCE, mostItems: LOCKED_AT_ONCE, lockedWith }),
     inDoubt: createOrgLine({ ...shared, most: ENTRIES_IN_DOUBT }),
+    stubborn: createStubborn(),
   }
 }
 

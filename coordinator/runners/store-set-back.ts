@@ -7,6 +7,8 @@ import type { Pass } from '../engine/commit/clock-set-back.ts'
  * drains stay: somebody has chosen them. Those that others have locked are passed over.
  */
 export async function putIntakesBack(db: Db, quarantineMs: number): Promise<Pass> {
+  const now: Part = db`now()`
+  const latestEnd: Part = db`now() + ${quarantineMs} * interval '1 millisecond'`
   const [pass] = await db<[Pass]>`
     with ahead as materialized (
       select runner_id
@@ -27,8 +29,8 @@ export async function putIntakesBack(db: Db, quarantineMs: number): Promise<Pass
       set
         since             = least(since, now()),
         failures          = array(select least(at, now()) from unnest(failures) at),
-        quarantined_at    = least(quarantined_at, now()),
-        quarantined_until = least(quarantined_until, now() + ${quarantineMs} * interval '1 millisecond')
+        quarantined_at    = ${notAfter(db, db`quarantined_at`, now)},
+        quarantined_until = ${notAfter(db, db`quarantined_until`, latestEnd)}
       where runner_id in (select runner_id from free)
       returning runner_id
     )
@@ -42,6 +44,7 @@ export async function putIntakesBack(db: Db, quarantineMs: number): Promise<Pass
  * copy of one that was heard just now.
  */
 export async function putHeardBack(db: Db): Promise<Pass> {
+  const now: Part = db`now()`
   const [pass] = await db<[Pass]>`
     with ahead as materialized (
       select id
@@ -60,11 +63,11 @@ export async function putHeardBack(db: Db): Promise<Pass> {
     moved as (
       update runners
       set
-        last_heartbeat_at = ${noLater(db, db`last_heartbeat_at`)},
-        last_poll_at      = ${noLater(db, db`last_poll_at`)},
-        disconnected_at   = ${noLater(db, db`disconnected_at`)},
-        connected_at      = ${noLater(db, db`connected_at`)},
-        copy_refused_at   = ${noLater(db, db`copy_refused_at`)}
+        last_heartbeat_at = ${notAfter(db, db`last_heartbeat_at`, now)},
+        last_poll_at      = ${notAfter(db, db`last_poll_at`, now)},
+        disconnected_at   = ${notAfter(db, db`disconnected_at`, now)},
+        connected_at      = ${notAfter(db, db`connected_at`, now)},
+        copy_refused_at   = ${notAfter(db, db`copy_refused_at`, now)}
       where id in (select id from free)
       returning id
     )
@@ -75,5 +78,6 @@ export async function putHeardBack(db: Db): Promise<Pass> {
 
 type Part = ReturnType<Sql>
 
-/** `least` ignores null and would say that it was now. */
-const noLater = (sql: Sql, time: Part): Part => sql`case when ${time} is not null then least(${time}, now()) end`
+/** `least` ignores null and would return `limit` for a time that there is not. */
+const notAfter = (sql: Sql, time: Part, limit: Part): Part =>
+  sql`case when ${time} is not null then least(${time}, ${limit}) end`

@@ -137,6 +137,30 @@ test('a runner is kept from work for as long as ever; failures of before do not 
   for (const agent of agents) agent.close()
 })
 
+test('a runner that registered, failed once or was resumed by a clock that was ahead is in no quarantine', async () => {
+  const other = await anAgent(c, { name: 'of-before' })
+  const [registered, failing, resumed] = await aheadFor(2 * HOUR, async () => {
+    const agents = [] as TestAgent[]
+    for (const name of ['registered', 'failing-once', 'resumed']) agents.push(await anAgent(c, { name }))
+    // Its default was made before the clock was movable.
+    await c.deps.db`update runner_intake set since = now() where runner_id = ${agents[0]!.id}`
+    await noteFailure(c.deps, agents[1]!.id)
+    await cordonBySystem(c.deps, agents[2]!.id, 'a test')
+    await c.call(ops.runners.resume, { runner: agents[2]!.id })
+    return agents as [TestAgent, TestAgent, TestAgent]
+  })
+  assert.equal(await putRunnersBack(c.deps), 3)
+  for (const agent of [registered, failing, resumed, other]) {
+    const { name, quarantine, intake } = await runnerOf(agent)
+    assert.deepEqual({ quarantine, state: intake.state }, { quarantine: null, state: 'open' }, name)
+    agent.close()
+  }
+  const [{ left }] = await c.db<[{ left: number }]>`
+    select count(*)::int as left from runner_intake where quarantined_at is null <> (quarantined_until is null)`
+  assert.equal(left, 0)
+  assert.equal(await putRunnersBack(c.deps), 0)
+})
+
 test('a runner was heard, and left, no later than now', async () => {
   const agents = await Promise.all(['heard', 'left'].map((name) => anAgent(c, { name })))
   const [heard, left] = agents as [TestAgent, TestAgent]

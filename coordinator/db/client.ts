@@ -1,13 +1,16 @@
 /** Access to the database. Nothing else imports postgres.js or pg, except for their types. */
-import type { Socket } from 'node:net'
+import { type LookupFunction, Socket } from 'node:net'
 import { Pool, type PoolClient } from 'pg'
 import type Postgres from 'postgres'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
+import { type Addresses, createAddresses } from './addresses.ts'
 import { OF_PG_SESSIONS, withSession } from './session.ts'
 import { loadPostgres } from './postgres-patch.ts'
 
 const postgres = await loadPostgres()
+/** For all connections of this process. */
+const shared = createAddresses()
 
 /** Either of the two: what a store's function takes when it does not mind. */
 export type Sql = Postgres.ISql
@@ -46,6 +49,7 @@ export interface DatabaseOptions {
   /** Zero: none. */
   statementTimeoutMs?: number
   connectTimeoutS?: number
+  addresses?: Addresses
 }
 
 /** A statement that the server refused, with its SQLSTATE in `code` and `constraint_name`, `detail` … where it gives them. */
@@ -57,7 +61,7 @@ export const PostgresError = postgres.PostgresError
  * they do not know, or drop them.
  */
 export function openDatabase(options: DatabaseOptions): Database {
-  const { url, max = 10, log, statementTimeoutMs = 30_000, connectTimeoutS = 10 } = options
+  const { url, max = 10, log, statementTimeoutMs = 30_000, connectTimeoutS = 10, addresses = shared } = options
   const { address, host } = splitHost(url)
   const sql = postgres(address, {
     ...(host && { host }),
@@ -77,9 +81,13 @@ export function openDatabase(options: DatabaseOptions): Database {
     onclose: (connection) => log.debug('database.connection.closed', { connection }),
     connection: { application_name: 'windlass' },
     ...withSession(address, statementTimeoutMs),
+    ...withLookup((socket) => addresses.lookupFor(socket, log)),
   })
   return { url, db: sql, close: () => sql.end({ timeout: 5 }) }
 }
+
+/** An option of postgres-host-corrections.ts. */
+const withLookup = (lookupFor: (socket: Socket) => LookupFunction) => ({ lookupFor })
 
 export interface PgPoolOptions {
   /** What it is for, as the server and the log see it. */
@@ -88,10 +96,12 @@ export interface PgPoolOptions {
   log: Log
   /** After so long a statement is given up with its connection; none by default. */
   queryTimeoutMs?: number
+  addresses?: Addresses
 }
 
 /** For what speaks `pg`: graphile-worker, and the limits. Close it with `pool.end()`. */
-export function openPgPool(url: string, { name = 'jobs', max = 10, log, queryTimeoutMs }: PgPoolOptions): Pool {
+export function openPgPool(url: string, options: PgPoolOptions): Pool {
+  const { name = 'jobs', max = 10, log, queryTimeoutMs, addresses = shared } = options
   const pool = new Pool({
     connectionString: url,
     max,
@@ -99,6 +109,7 @@ export function openPgPool(url: string, { name = 'jobs', max = 10, log, queryTim
     connectionTimeoutMillis: 10_000,
     ...(queryTimeoutMs !== undefined && { query_timeout: queryTimeoutMs }),
     keepAlive: true,
+    stream: () => aSocket(addresses, log),
     verify: (client, done) => client.query(OF_PG_SESSIONS, (error) => done(error ?? undefined)),
   })
   const onLoss = (error: Error) => log.warn('database.connection.lost', { pool: name, reason: error.message })
@@ -109,6 +120,17 @@ export function openPgPool(url: string, { name = 'jobs', max = 10, log, queryTim
     if (queryTimeoutMs !== undefined) endWithTimeout(client)
   })
   return pool
+}
+
+/** `pg` connects it by a port and a host, or by the path of a unix socket. */
+function aSocket(addresses: Addresses, log: Log): Socket {
+  const socket = new Socket()
+  const connect = socket.connect.bind(socket)
+  const lookup = addresses.lookupFor(socket, log)
+  return Object.assign(socket, {
+    connect: (to: number | string, host?: string) =>
+      typeof to === 'string' ? connect(to) : connect({ port: to, ...(host !== undefined && { host }), lookup }),
+  })
 }
 
 /** `pg` says that a query took too long and lends its connection on, where the next one waits behind it. */

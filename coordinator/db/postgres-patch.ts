@@ -9,15 +9,18 @@
  *
  * Texts in arrays are escaped in one pass as well, as callers choose what they hold; and of a statement that is
  * composed by what they ask for, few texts stay prepared. A server that says nothing at all is given up: when its
- * machine vanishes, the system would wait 15 minutes for what is under way.
+ * machine vanishes, the system would wait 15 minutes for what is under way. And connections share look-ups of their
+ * host.
  */
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type Postgres from 'postgres'
 import { CORRECTIONS, type Correction } from './postgres-corrections.ts'
+import { HOST_CORRECTIONS } from './postgres-host-corrections.ts'
 
 const FOLDER = '/postgres/src/'
+const ALL = [...CORRECTIONS, ...HOST_CORRECTIONS]
 
 /**
  * Loads the corrected postgres.js. It must be the first to do so, which is why only client.ts may import the package.
@@ -28,7 +31,7 @@ export async function loadPostgres(): Promise<typeof Postgres> {
     load(url, context, next) {
       const file =
         url.startsWith('file:') && url.includes(FOLDER) ? url.slice(url.lastIndexOf(FOLDER) + FOLDER.length) : ''
-      const corrections = CORRECTIONS.filter((each) => each.file === file)
+      const corrections = ALL.filter((each) => each.file === file)
       if (corrections.length === 0) return next(url, context)
       corrected.add(file)
       return {

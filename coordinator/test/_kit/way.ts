@@ -1,13 +1,18 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
+/** Where the server of this address listens, for `connect`. */
+export function targetOf(url: string): { path: string } | { host: string; port: number } {
+  const to = new URL(url)
+  const folder = to.searchParams.get('host')
+  const port = to.port || '5432'
+  return folder ? { path: `${folder}/.s.PGSQL.${port}` } : { host: to.hostname, port: Number(port) }
+}
+
 /** A way to the database over TCP that can fall silent. */
 export async function aWay(url: string) {
   const to = new URL(url)
-  const folder = to.searchParams.get('host')
-  const target = folder
-    ? { path: `${folder}/.s.PGSQL.${to.port || '5432'}` }
-    : { host: to.hostname, port: Number(to.port || '5432') }
+  const target = targetOf(url)
   const open = new Set<[Socket, Socket]>()
   let isSilent = false
   let last = ''

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { callOp } from '@windlass/shared/ops/call.ts'
 import { rows as runnerSurface } from '@windlass/shared/ops/runner-surface/ops.ts'
+import { isOurs } from '@windlass/shared/ops/whose-answer.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
@@ -132,7 +133,7 @@ export function publicHalf({ x }: JWK): PublicKey {
   return { kty: 'OKP', crv: 'Ed25519', x }
 }
 
-/** Waits for a coordinator that is not there yet; what it refuses is not asked twice. */
+/** Waits for a coordinator that is not there yet, whoever answers in its place; what it refuses is not asked twice. */
 async function register(
   config: AgentConfig,
   token: string,
@@ -144,16 +145,28 @@ async function register(
   const args = { token, name, publicKey, labels, slots, version: VERSION, platform }
   for (let failures = 0; !signal.aborted; failures++) {
     try {
-      return await callOp({ url: config.url }, runnerSurface.register, args, { signal })
+      return joined(await callOp({ url: config.url }, runnerSurface.register, args, { signal }), config.url)
     } catch (error) {
       if (signal.aborted) break
       if (!(error instanceof ApiError)) throw error
-      if (error.status >= 400 && error.status < 500 && error.status !== 429) throw refused(error)
+      if (isRefusal(error)) throw refused(error)
       log.warn('agent.register.waiting', { url: config.url, reason: error.message })
     }
     await pause(backoffMs(failures, { firstMs: 250, capMs: 30_000 }), signal)
   }
   throw new AgentRefusal(EXIT.stopped, 'Stopped before the agent was registered.')
+}
+
+const Joined = z.looseObject({ runner: z.string().min(1), org: z.string(), pool: z.string() })
+
+/** JSON of a proxy would be kept as who this agent is. */
+function joined<T>(answer: T, url: string): T {
+  if (Joined.safeParse(answer).success) return answer
+  throw new ApiError(`${url} answered with something that is no registration`, { status: 200, code: 'BAD_ANSWER' })
+}
+
+function isRefusal(error: ApiError): boolean {
+  return isOurs(error) && error.status >= 400 && error.status < 500 && error.status !== 429
 }
 
 function refused(error: ApiError): AgentRefusal {

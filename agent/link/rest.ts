@@ -1,6 +1,8 @@
 import { callOp, openOp } from '@windlass/shared/ops/call.ts'
 import { rows as runnerSurface } from '@windlass/shared/ops/runner-surface/ops.ts'
 import { offersOf } from '@windlass/shared/wire/offers.ts'
+import { ApiError } from '@windlass/shared/ops/api-error.ts'
+import { assertType } from '@windlass/shared/ops/whose-answer.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { withClock } from './clock.ts'
 import type { Clock } from './clock.ts'
@@ -47,7 +49,9 @@ export function createRest(url: string, credential: Credential, clock: Clock): R
     async bundle(digest, from, signal) {
       const part: Record<string, string> = from > 0 ? { range: `bytes=${from}-` } : {}
       const options = { signal, deadlineMs: BUNDLE_HEADERS_MS, headers: { ...(await headers()), ...part } }
-      const { status, body, headers: given } = await openOp(base, runnerSurface.bundle, { digest }, options)
+      const answer = await openOp(base, runnerSurface.bundle, { digest }, options)
+      assertType(answer, 'application/gzip', 'a bundle')
+      const { status, body, headers: given } = answer
       if (!body) throw new Error(`The answer with bundle ${digest} has no body`)
       if (status !== 206) return { from: 0, body }
       const range = given.get('content-range') ?? ''
@@ -60,8 +64,9 @@ export function createRest(url: string, credential: Credential, clock: Clock): R
       const ends = AbortSignal.any([signal, silence.signal])
       try {
         const options = { signal: ends, headers: await headers() }
-        const { body } = await openOp(base, runnerSurface.journal, { run, epoch }, options)
-        await hearPieces(body, silence, onBytes)
+        const answer = await openOp(base, runnerSurface.journal, { run, epoch }, options)
+        assertType(answer, 'application/json', 'a journal')
+        await hearPieces(answer.body, silence, onBytes)
       } finally {
         silence.end()
       }
@@ -69,11 +74,18 @@ export function createRest(url: string, credential: Credential, clock: Clock): R
     async secrets(run, token, signal) {
       const options = { signal, deadlineMs: SECRETS_MS, headers: { authorization: `Bearer ${token}` } }
       const { secrets } = await callOp(base, runnerSurface.secrets, { run }, options)
+      if (typeof secrets !== 'object') throw notOurs(url, 'secrets')
       return secrets
     },
     async renewKey(publicKey, signal) {
       const options = { signal, deadlineMs: RENEW_KEY_MS, headers: await headers() }
-      await callOp(base, runnerSurface.renew, { publicKey }, options)
+      const { runner } = await callOp(base, runnerSurface.renew, { publicKey }, options)
+      if (typeof runner !== 'string') throw notOurs(url, 'a new key')
     },
   }
+}
+
+/** JSON of a proxy, such as how it is, would be taken for an answer without anything in it. */
+function notOurs(url: string, what: string): ApiError {
+  return new ApiError(`${url} answered with something that is not about ${what}`, { status: 200, code: 'BAD_ANSWER' })
 }

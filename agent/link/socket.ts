@@ -2,6 +2,7 @@ import { WebSocket } from 'ws'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { rows as runnerSurface } from '@windlass/shared/ops/runner-surface/ops.ts'
 import { requestOf } from '@windlass/shared/ops/call.ts'
+import { type Refusal, refusalIn } from '@windlass/shared/ops/whose-answer.ts'
 import { proxyAgent } from '../outbound.ts'
 import { type CoordinatorFrame, OTHER_KEY_REASON, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
 import type { Lane } from '@windlass/shared/wire/parts.ts'
@@ -78,7 +79,7 @@ export function openSocket(options: SocketOptions): Socket {
   })
   const course: Course = {
     refused: undefined,
-    status: 0,
+    isUnauthenticated: false,
     date: undefined,
     isOtherKey: false,
     trouble: '',
@@ -96,14 +97,15 @@ export function openSocket(options: SocketOptions): Socket {
     ended: untilEnded(ws, course).finally(stopWatching),
   }
   const takeRefusal = async (request: ClientRequest, response: IncomingMessage) => {
-    course.status = response.statusCode ?? 0
+    const status = response.statusCode ?? 0
     course.date = response.headers.date
-    course.trouble = `the coordinator answered ${course.status}`
-    const error = await errorIn(response)
-    if (course.status === 401) {
-      course.isOtherKey = error?.detail?.reason === OTHER_KEY_REASON
-      if (error?.detail?.reason === REVOKED_REASON)
-        course.refused = { t: 'refused', code: 'REVOKED', message: error.message ?? '' }
+    const said = await refusalOf(response)
+    course.trouble = `${said ? 'the coordinator' : 'something that is not Windlass'} answered ${status}`
+    course.isUnauthenticated = said !== undefined && (status === 401 || status === 403)
+    if (said && status === 401) {
+      const reason = said.detail?.['reason']
+      course.isOtherKey = reason === OTHER_KEY_REASON
+      if (reason === REVOKED_REASON) course.refused = { t: 'refused', code: 'REVOKED', message: said.message }
     }
     if (course.refused) options.onFrame(course.refused, socket)
     request.destroy()
@@ -130,7 +132,8 @@ export function openSocket(options: SocketOptions): Socket {
 /** What is known about a connection so far, for the verdict at its end. */
 interface Course {
   refused: Refused | undefined
-  status: number
+  /** By the word of the coordinator: a proxy that lets nobody through knows nothing of this agent. */
+  isUnauthenticated: boolean
   date: string | undefined
   isOtherKey: boolean
   trouble: string
@@ -142,23 +145,19 @@ function untilEnded(ws: WebSocket, course: Course): Promise<SocketEnd> {
   return new Promise((resolve) => {
     ws.on('close', (code, reason) => {
       const detail = course.trouble || `${code} ${reason.toString()}`.trim()
-      const { refused, status, date, isOtherKey, wasOpen } = course
+      const { refused, isUnauthenticated, date, isOtherKey, wasOpen } = course
       if (refused) resolve({ why: 'refused', frame: refused, wasOpen })
-      else if (status === 401 || status === 403) resolve({ why: 'unauthenticated', detail, date, isOtherKey, wasOpen })
+      else if (isUnauthenticated) resolve({ why: 'unauthenticated', detail, date, isOtherKey, wasOpen })
       else resolve({ why: 'closed', detail, wasOpen })
     })
   })
 }
 
-interface Fault {
-  message?: string
-  detail?: { reason?: string }
-}
-
 /**
- * Why it is refused: an agent that was out of reach when its runner was revoked hears of that nowhere else.
+ * Why it is refused: an agent that was out of reach when its runner was revoked hears of that nowhere else. Nothing
+ * where something between us and the coordinator has answered, or broke off.
  */
-async function errorIn(response: IncomingMessage): Promise<Fault | undefined> {
+async function refusalOf(response: IncomingMessage): Promise<Refusal | undefined> {
   const timer = setTimeout(() => response.destroy(), CONNECT_MS)
   try {
     let text = ''
@@ -166,9 +165,8 @@ async function errorIn(response: IncomingMessage): Promise<Fault | undefined> {
       text += chunk.toString()
       if (text.length > ANSWER_CHARS) return undefined
     }
-    return (JSON.parse(text) as { error?: Fault }).error
+    return refusalIn(text)
   } catch {
-    // Something between us and the coordinator has answered, or broke off.
     return undefined
   } finally {
     clearTimeout(timer)

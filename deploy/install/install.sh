@@ -142,10 +142,8 @@ check() {
   done
   private
   has curl || has wget || fail 'Neither curl nor wget is here; install one of them.'
-  [ -z "$CA_FILE" ] || [ -r "$CA_FILE" ] || fail "--ca-file: $CA_FILE cannot be read."
-  [ -z "$CA_FILE" ] || CA_FILE=$(readlink -f "$CA_FILE")
-  [ "$ISOLATION" != bubblewrap ] || has bwrap ||
-    fail "--isolation bubblewrap needs the command bwrap: install the package bubblewrap."
+  [ -z "$CA_FILE" ] || { [ -r "$CA_FILE" ] && CA_FILE=$(readlink -f "$CA_FILE"); } || fail "$CA_FILE cannot be read."
+  [ "$ISOLATION" != bubblewrap ] || has bwrap || fail "There is no bwrap here: install the package bubblewrap."
   if [ -L "$DIR/current" ]; then IS_INSTALLED=yes; else IS_INSTALLED=''; fi
   [ "$ACTION" != upgrade ] || [ -n "$IS_INSTALLED" ] ||
     fail "There is no agent in $DIR to be upgraded. Call this with --token, or name its folder by --dir."
@@ -184,13 +182,14 @@ fetch() {
     set -- "$BASE/downloads/$1" -o "$2"
     [ -z "$CA_FILE" ] || set -- --cacert "$CA_FILE" "$@"
     # The first request after a new version waits until the archives are made.
-    curl -fsS --retry 3 --connect-timeout 15 --speed-limit 1 --speed-time 200 "$@"
+    set -- curl -fsS --retry 3 --connect-timeout 15 --speed-limit 1 --speed-time 200 "$@"
   else
     set -- -O "$2" "$BASE/downloads/$1"
     [ -z "$CA_FILE" ] || set -- --ca-certificate="$CA_FILE" "$@"
     # Both kinds of wget give up by themselves after 15 minutes; the static busybox of Debian 12 dies of `-T`.
-    wget -q "$@"
+    set -- wget -q "$@"
   fi
+  "$@" || { sleep 5 && "$@"; } # A proxy that has just started says for some seconds that there is nothing.
 }
 
 platform() {
@@ -208,6 +207,7 @@ own_node() {
 
 choose() {
   fetch SHA256SUMS "$WORK/sums" || fail "$BASE/downloads/SHA256SUMS cannot be fetched."
+  grep -Eq '^[0-9a-f]{64}  ' "$WORK/sums" || fail "$BASE/downloads/SHA256SUMS is not of a coordinator: of a proxy?"
   ARCHIVE=$NAME-$VERSION-$(platform).tar.gz
   grep -q "  $ARCHIVE\$" "$WORK/sums" && return
   own_node || fail "The coordinator has no agent for $(platform). Install Node 22.18 or newer here and call this again, or put

@@ -1,4 +1,5 @@
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
+import { assertType } from '@windlass/shared/ops/whose-answer.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import { BACKOFF, isPassing, PATIENCE_MS } from './patience.ts'
 import { SseParser } from './sse.ts'
@@ -31,17 +32,8 @@ export interface Source<T> {
 
 const SILENCE_MS = 45_000
 
-/** What a callback of the reader threw: it says nothing of the connection. */
-class CallbackError extends Error {}
-
-/** Calls a callback of the reader. What it throws ends the iteration, as what the body of a loop throws does. */
-export function callBack(callback: () => void): void {
-  try {
-    callback()
-  } catch (cause) {
-    throw new CallbackError('a callback of the reader threw', { cause })
-  }
-}
+/** An event that nobody can read, or what a callback of the reader threw: another connection brings the same. */
+class NotTaken extends Error {}
 
 /** What is known between two connections. */
 interface Line {
@@ -59,7 +51,7 @@ export async function* acrossConnections<T>(source: Source<T>, options: Reconnec
       yield* connection(source, options, line)
     } catch (error) {
       options.signal?.throwIfAborted()
-      if (error instanceof CallbackError) throw error.cause
+      if (error instanceof NotTaken) throw error.cause
       if (!isPassing(error)) throw error
       trouble = error
     }
@@ -74,10 +66,11 @@ async function* connection<T>(source: Source<T>, options: ReconnectOptions, line
   const life = new Lifeline(signal, silenceMs)
   try {
     const response = await source.open({ signal: life.signal, deadlineMs: life.silenceMs })
-    assertEvents(response)
+    // A page in place of the events is an outage like any other: it may be over soon.
+    assertType(response, 'text/event-stream', 'events')
     for await (const frame of framesOf(response, line, life)) {
       line.failures = 0
-      const taken = source.take(frame, response.url)
+      const taken = takenFrom(source, frame, response.url)
       if (source.isDone()) return
       if (taken === undefined) continue
       yield taken
@@ -90,11 +83,13 @@ async function* connection<T>(source: Source<T>, options: ReconnectOptions, line
   }
 }
 
-/** A page of a proxy in place of the events is an outage like any other: it may be over soon. */
-function assertEvents({ headers, url, status }: Response): void {
-  const type = headers.get('content-type')
-  if (type === null || type.startsWith('text/event-stream')) return
-  throw new Error(`${url} answered ${status} with ${type} in place of events`)
+/** What is thrown here ends the iteration, as what the body of a loop throws does. */
+function takenFrom<T>(source: Source<T>, frame: SseFrame, url: string): T | undefined {
+  try {
+    return source.take(frame, url)
+  } catch (cause) {
+    throw new NotTaken('it was not taken', { cause })
+  }
 }
 
 async function* framesOf(response: Response, line: Line, life: Lifeline): AsyncGenerator<SseFrame, void> {

@@ -2,7 +2,7 @@ import type { OrgEvent } from '@windlass/shared/model/event.ts'
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import type { Base } from '@windlass/shared/ops/base.ts'
 import { openRoute } from '@windlass/shared/ops/call.ts'
-import { acrossConnections, callBack, dataOf } from './across-connections.ts'
+import { acrossConnections, dataOf } from './across-connections.ts'
 import type { ReconnectOptions, Source } from './across-connections.ts'
 import { table } from './table.ts'
 
@@ -52,7 +52,7 @@ function sourceOf(base: Base, org: OrgOf, { since, onReady }: FollowOrgOptions):
       if (!isReset && frame.event !== 'ready')
         return { position, ...(dataOf(frame, url) as Omit<OrgEvent, 'position'>) }
       const reached = position
-      if (isReset || !isSaid) callBack(() => onReady?.(reached, isReset))
+      if (isReset || !isSaid) onReady?.(reached, isReset)
       isSaid = true
       return undefined
     },

@@ -2,7 +2,7 @@ import type { Channel, RunEvent } from '@windlass/shared/model/event.ts'
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { openRoute } from '@windlass/shared/ops/call.ts'
 import type { Base } from '@windlass/shared/ops/base.ts'
-import { acrossConnections, callBack, dataOf } from './across-connections.ts'
+import { acrossConnections, dataOf } from './across-connections.ts'
 import type { ReconnectOptions, Source } from './across-connections.ts'
 import type { SseFrame } from './sse.ts'
 import { table } from './table.ts'
@@ -48,7 +48,7 @@ function sourceOf(base: Base, run: string, { since = 0, channels, onReset }: Fol
         cursor = 0
         last = undefined
         const { message } = dataOf(frame, url) as { message: string }
-        callBack(() => onReset?.(message))
+        onReset?.(message)
         return undefined
       }
       const event = eventOf(frame, url)

@@ -1,4 +1,5 @@
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
+import { isOurs } from '@windlass/shared/ops/whose-answer.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 
 /** How long to go on trying when the server cannot be reached. */
@@ -12,10 +13,17 @@ export interface Patience {
   onReconnect?: (why: string) => void
 }
 
-/** Whether trying again may help. A refusal (4xx) stays one; a lost connection is not an `ApiError` at all. */
+/** The service is elsewhere for good, and so says every answer from here. */
+const MOVED: readonly number[] = [301, 308]
+
+/**
+ * Whether trying again may help. A refusal of the service (4xx) stays one, but not what a proxy answers in its place; a
+ * lost connection is not an `ApiError` at all.
+ */
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true
-  return error.status === 0 || error.status === 429 || error.status >= 500
+  if (!isOurs(error)) return !MOVED.includes(error.status)
+  return error.status === 429 || error.status >= 500
 }
 
 /** Reads something with the patience of a stream: an outage that passes in time is no failure. Only for what reads. */

@@ -3,6 +3,7 @@ import { ApiError } from './api-error.ts'
 import type { Base, CallOptions } from './base.ts'
 import type { Op, Route } from './op.ts'
 import { isUnsure, wasSent } from './lost-answer.ts'
+import { refusalIn } from './whose-answer.ts'
 import { pathNames, fillRoute } from './fill-route.ts'
 
 const DEADLINE_MS = 60_000
@@ -178,11 +179,9 @@ function refusal(response: Response, text: string): ApiError {
     const message = `${response.url} redirects to ${location}; use that address.`
     return new ApiError(message, { status: response.status, code: 'BAD_ANSWER', requestId })
   }
-  const body = parsed(response, text)
-  const envelope = body as { error?: { code?: unknown; message?: unknown; detail?: Record<string, unknown> } } | null
-  if (typeof envelope?.error?.code !== 'string') throw badAnswer(response, text)
-  const { code, message, detail } = envelope.error
-  return new ApiError(String(message), { status: response.status, code, detail, requestId })
+  const said = refusalIn(text)
+  if (!said) return badAnswer(response, text)
+  return new ApiError(said.message, { status: response.status, code: said.code, detail: said.detail, requestId })
 }
 
 function parsed(response: Response, text: string): unknown {

@@ -6,6 +6,8 @@ import { after, before, beforeEach, test } from 'node:test'
 import type { ApiError } from '../ops/api-error.ts'
 import { callOp, openOp } from '../ops/call.ts'
 import { ops } from '../ops/index.ts'
+import { FAULTS } from '../errors.ts'
+import { FOREIGN } from './_kit/foreign.ts'
 
 const RUN = `run_${'0'.repeat(26)}`
 
@@ -99,6 +101,17 @@ test('an answer from somebody else says whose it is not', async () => {
   })
   answering(200, 'ok')
   await assert.rejects(callOp({ url }, ops.service.ready, {}), apiError({ code: 'BAD_ANSWER', status: 200 }))
+})
+
+test('an envelope of somebody else is told from ours by its code', async () => {
+  for (const { status, type, body } of FOREIGN) {
+    answering(status, body, { 'content-type': type })
+    await assert.rejects(callOp({ url }, ops.service.ready, {}), apiError({ code: 'BAD_ANSWER', status }))
+  }
+  for (const code of [...Object.keys(FAULTS), 'OF_A_LATER_VERSION_2']) {
+    answering(404, JSON.stringify({ error: { code, message: 'no' } }))
+    await assert.rejects(callOp({ url }, ops.service.ready, {}), apiError({ code, status: 404 }))
+  }
 })
 
 test('a redirect is not followed, but named', async () => {

@@ -152,10 +152,11 @@ function assertWorthwhile(
   log.warn('bundle.retry', { digest, bytes: arrival.bytes, error })
 }
 
+/** By its word: a 404 of a proxy says nothing of the bundle. */
 export function isAbsent(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 404
+  return error instanceof ApiError && error.code === 'NOT_FOUND'
 }
 
 function isBehindEnd(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 416
+  return error instanceof ApiError && error.code === 'RANGE_NOT_SATISFIABLE'
 }

@@ -2,6 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
+import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { Arrival } from './arrival.ts'
 import { bundlePieces, FETCH_PACES, isAbsent, NotArrived, Truncated } from './bundle-pieces.ts'
@@ -58,6 +59,8 @@ const MOST_CACHED = 2_000
 const SLOW_MS = 30_000
 /** Bytes that arrive damaged may have been damaged on the way; the third time it is the bundle. */
 const DAMAGED_TRIES = 3
+/** Whatever damages them may be over in a moment. */
+const DAMAGED_BACKOFF = { firstMs: 500, capMs: 5_000 }
 
 /** One for all who want the bundle. */
 interface Fetch {
@@ -180,6 +183,7 @@ async function fetchWithRetries(options: FetchOptions, digest: string, arrival: 
         throw new Error(`The bundle could not be fetched: ${reasonOf(error)}`, { cause: error })
       options.log.warn('bundle.retry', { digest, error })
       arrival.startAgain()
+      await pause(backoffMs(tries - 1, DAMAGED_BACKOFF))
     }
   }
 }

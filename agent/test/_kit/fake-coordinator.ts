@@ -8,7 +8,7 @@ import type { AgentFrame, AgentSettings, CoordinatorFrame, Offer, Placement } fr
 import { announce, until } from '@windlass/shared/test/_kit/until.ts'
 import type { Packed } from './bundle.ts'
 import { FakeRunners } from './fake-runners.ts'
-import { answer, readJson, refuse, unlessGivenUp } from './http.ts'
+import { answer, readJson, refuse, refuseUpgrade, unlessGivenUp } from './http.ts'
 import { onFrames } from './joined-frames.ts'
 import { inAnswer } from './offers-in-answer.ts'
 import { endingOf } from './fake-placement.ts'
@@ -158,10 +158,7 @@ export class FakeCoordinator {
 
   async #upgrade(request: http.IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     if (await this.runners.isRunner(request)) this.#wss.handleUpgrade(request, socket, head, (ws) => this.#greet(ws))
-    else
-      socket.end(
-        `HTTP/1.1 401 Unauthorized\r\ndate: ${this.runners.date()}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`,
-      )
+    else refuseUpgrade(socket, { date: this.runners.date() })
   }
 
   async #serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {

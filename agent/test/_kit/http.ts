@@ -1,4 +1,5 @@
 import type http from 'node:http'
+import type { Duplex } from 'node:stream'
 
 export async function readJson(request: http.IncomingMessage) {
   let text = ''
@@ -21,4 +22,12 @@ export function answer(response: http.ServerResponse, status: number, body: unkn
 
 export function refuse(response: http.ServerResponse, status: number, code: string): void {
   answer(response, status, { error: { code, message: `refused with ${code}` } })
+}
+
+/** Says to an upgrade, as a coordinator does, that it does not know who asks. */
+export function refuseUpgrade(socket: Duplex, { date, detail }: { date?: string; detail?: object } = {}): void {
+  const body = JSON.stringify({ error: { code: 'UNAUTHENTICATED', message: 'no', detail } })
+  const dated = date === undefined ? '' : `date: ${date}\r\n`
+  const head = `HTTP/1.1 401 Unauthorized\r\n${dated}content-length: ${body.length}\r\nconnection: close\r\n\r\n`
+  socket.end(head + body)
 }

@@ -11,6 +11,7 @@ import { coordinatorQuestions } from '../../doctor/coordinator.ts'
 import { examine } from '../../doctor/finding.ts'
 import { makeKeys } from '../../identity.ts'
 import { VERSION } from '../../version.ts'
+import { refuseUpgrade } from '../_kit/http.ts'
 
 interface Ask {
   /** How far its clock is ahead of ours. */
@@ -19,8 +20,10 @@ interface Ask {
   /** Left out by a coordinator of before. */
   baseUrl?: string | null
   /** What it says to an upgrade; `drop`: as a proxy that knows nothing of it. */
-  upgrade?: 'open' | 'unauthenticated' | 'other-key' | 'drop'
+  upgrade?: 'open' | 'unauthenticated' | 'other-key' | 'login' | 'drop'
 }
+
+const LOGIN = 'HTTP/1.1 401 Unauthorized\r\ncontent-length: 12\r\nconnection: close\r\n\r\nPlease login'
 
 /** A service that says so much about itself; the tokens that came to its socket. */
 async function aService(t: TestContext, { aheadMs = 0, version = VERSION, baseUrl, upgrade = 'open' }: Ask = {}) {
@@ -35,9 +38,8 @@ async function aService(t: TestContext, { aheadMs = 0, version = VERSION, baseUr
     server.on('upgrade', (request, socket, head) => {
       tokens.push(request.headers.authorization?.replace('Bearer ', '') ?? '')
       if (upgrade === 'open') return sockets.handleUpgrade(request, socket, head, () => undefined)
-      const error = { detail: { reason: OTHER_KEY_REASON } }
-      const body = upgrade === 'other-key' ? JSON.stringify({ error }) : ''
-      socket.end(`HTTP/1.1 401 Unauthorized\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+      if (upgrade === 'login') return socket.end(LOGIN)
+      refuseUpgrade(socket, { detail: upgrade === 'other-key' ? { reason: OTHER_KEY_REASON } : {} })
     })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -92,6 +94,8 @@ test('an upgrade that a proxy swallows is told from an agent that is not known',
   const swallowed = await look((await aService(t, { upgrade: 'drop' })).url)
   assert.equal(swallowed['websocket']?.verdict, 'fail')
   assert.match(swallowed['websocket']?.fix ?? '', /headers Upgrade and Connection/)
+  const { websocket: login } = await look((await aService(t, { upgrade: 'login' })).url)
+  assert.match(login?.message ?? '', /does not open: something that is not Windlass answered 401/)
   const { url } = await aService(t, { upgrade: 'unauthenticated' })
   const unknown = await look(url)
   assert.equal(unknown['websocket']?.verdict, 'fail')

@@ -14,6 +14,7 @@ import { createLink } from '../../link/link.ts'
 import { aFolder, aLog, anAgent } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { FakeCoordinator } from '../_kit/fake-coordinator.ts'
+import { refuseUpgrade } from '../_kit/http.ts'
 import { QUICK } from '../_kit/quick.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
@@ -100,8 +101,7 @@ async function refusing(t: TestContext, answer: (token: string) => object | unde
     const token = request.headers.authorization!.replace('Bearer ', '')
     tokens.push(token)
     announce()
-    const body = JSON.stringify({ error: { code: 'UNAUTHENTICATED', message: 'no', detail: answer(token) } })
-    socket.end(`HTTP/1.1 401 Unauthorized\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`)
+    refuseUpgrade(socket, { detail: answer(token) })
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => server.close())

@@ -8,6 +8,7 @@ import { createClock } from '../../link/clock.ts'
 import { createLink } from '../../link/link.ts'
 import { PACES } from '../../paces.ts'
 import { aLog } from '../_kit/an-agent.ts'
+import { refuseUpgrade } from '../_kit/http.ts'
 
 const AHEAD_MS = 30 * 60_000
 
@@ -16,7 +17,7 @@ async function refusing(t: TestContext, first: (date: string) => void): Promise<
   const server = http.createServer().on('upgrade', (_request, socket) => {
     const date = new Date(Date.now() + AHEAD_MS).toUTCString()
     first(date)
-    socket.end(`HTTP/1.1 401 Unauthorized\r\ndate: ${date}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
+    refuseUpgrade(socket, { date })
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => server.close())

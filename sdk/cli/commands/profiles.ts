@@ -141,7 +141,7 @@ async function orgOf(client: Client): Promise<string | undefined> {
   try {
     return (await client.account.get({}, { deadlineMs: 10_000 })).me.org.slug
   } catch (error) {
-    if (!(error instanceof ApiError) || error.status === 401) throw error
+    if (!(error instanceof ApiError) || error.code === 'UNAUTHENTICATED') throw error
     note(paint('yellow', `warning: the credential is kept unchecked: ${error.message}`))
     return undefined
   }

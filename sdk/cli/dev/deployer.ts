@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import { ApiError } from '../../client/index.ts'
+import { isPassing } from '../../client/patience.ts'
 import { createOrUpdate, packFolder } from '../commands/deploy.ts'
 import type { Deployed, Package } from '../commands/deploy.ts'
 import { reportOf } from '../failure.ts'
@@ -37,7 +38,7 @@ export class Deployer {
     if (!packed) return undefined
     const found = await this.currentAs(packed).catch((error: unknown) => {
       // The deploy that follows tells it better, or is tried until it goes through.
-      if (error instanceof ApiError && isPassing(error)) return undefined
+      if (error instanceof ApiError && mayPass(error)) return undefined
       throw error
     })
     if (found) this.last = { print: fingerprint(packed.files), deployed: found }
@@ -98,8 +99,8 @@ export class Deployer {
         return deployed
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
-        if (!isRefusal(error) && !isPassing(error)) throw error
-        if (!isPassing(error)) {
+        if (!isRefusal(error) && !mayPass(error)) throw error
+        if (!mayPass(error)) {
           this.tell(error, 'still watching')
           return undefined
         }
@@ -126,7 +127,7 @@ export class Deployer {
         failures = 0
         await pause(LOOKS_MS[looks++]!, news).catch(() => undefined)
       } catch (error) {
-        if (!(error instanceof ApiError) || !isPassing(error)) throw error
+        if (!(error instanceof ApiError) || !mayPass(error)) throw error
         await this.putOff(error, failures++, 'looking for it', news)
       }
     }
@@ -154,8 +155,9 @@ function fingerprint(files: Package['files']): string {
   return hash.digest('hex')
 }
 
-function isPassing(error: ApiError): boolean {
-  return error.mayBeDone || error.status === 0 || error.status === 429 || error.status >= 500
+/** What is too long for a proxy stays so until something is saved. */
+function mayPass(error: ApiError): boolean {
+  return error.mayBeDone || (isPassing(error) && error.status !== 413)
 }
 
 /** What the author mends by a save; anything else, such as a key without the right, no save will mend. */

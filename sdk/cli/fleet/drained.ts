@@ -1,6 +1,7 @@
 import type { Runner } from '@windlass/shared/model/runner.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import { ApiError } from '../../client/index.ts'
+import { isPassing } from '../../client/patience.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 import type { Session } from '../session.ts'
@@ -60,15 +61,10 @@ async function look(session: Session, { id, name }: Runner, signal: AbortSignal)
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof ApiError)) throw error
-    if (error.status === 404) throw superseded(`${name} was deregistered while it was drained.`, 'runners list')
+    if (error.code === 'NOT_FOUND') throw superseded(`${name} was deregistered while it was drained.`, 'runners list')
     if (isPassing(error)) return undefined
     throw error
   }
-}
-
-/** What a restart of the coordinator, or of a proxy before it, looks like. */
-function isPassing({ status, code }: ApiError): boolean {
-  return status === 0 || status === 429 || status >= 500 || code === 'BAD_ANSWER'
 }
 
 /** The server's word for this very drain. Another epoch is another decision, of somebody else. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { Fault } from '@windlass/shared/errors.ts'
+import { answerAs, FOREIGN } from '@windlass/shared/test/_kit/foreign.ts'
 import { Failure } from '../../cli/failure.ts'
 import { tellRun } from '../../cli/follow-run.ts'
 import { Session } from '../../cli/session.ts'
@@ -49,6 +50,23 @@ test('an outage behind the end of a run is waited out, as one amid its events', 
   const { code, stdout, stderr } = await runCli(['run', 'hello'], { url })
   assert.deepEqual([code, stdout], [0, '"paid"\n'], stderr)
   assert.match(stderr, /connection lost \(The service cannot reach its database right now/)
+  assert.equal(starts(), 1)
+})
+
+test('a page of a proxy amid the events of a run, and behind its end, is waited out as well', async (t) => {
+  const { url, answers, starts } = await completing(t)
+  for (const row of ['runs.stream', 'runs.get', 'runs.output']) {
+    let isAway = true
+    const answer = answers[row]!
+    answers[row] = (args, response, request) => {
+      if (!isAway) return answer(args, response, request)
+      isAway = false
+      return answerAs(response, FOREIGN[0]!)
+    }
+  }
+  const { code, stdout, stderr } = await runCli(['run', 'hello'], { url })
+  assert.deepEqual([code, stdout], [0, '"paid"\n'], stderr)
+  assert.equal(stderr.match(/connection lost \(.* answered 404 with something that is not Windlass/g)?.length, 3)
   assert.equal(starts(), 1)
 })
 

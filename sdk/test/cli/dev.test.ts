@@ -4,6 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { Fault } from '@windlass/shared/errors.ts'
+import { answerAs, FOREIGN } from '@windlass/shared/test/_kit/foreign.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { startFake } from '../_kit/fake-service.ts'
@@ -163,6 +164,25 @@ test('while the service is away it tries again and says when; a newer save repla
   await dev.says(/version 3/)
   await dev.interrupt()
   assert.equal(content(), source('2'))
+})
+
+test('what a proxy answers in place of the service is waited out, and what is too long for it is not', async (t) => {
+  const { url, folder, save, answers } = await setting(t)
+  const update = answers['workflows.update']!
+  const pages = FOREIGN.filter(({ status }) => status === 404 || status === 401).slice(0, 2)
+  answers['workflows.update'] = (args, response, request) => {
+    const foreign = pages.shift()
+    return foreign ? answerAs(response, foreign) : update(args, response, request)
+  }
+  const dev = goingCli(t, ['dev', folder], { url })
+  await dev.says(/✖ .*answered 404 with something that is not Windlass.*\n {2}trying again in \d/)
+  await dev.says(/✖ .*answered 401 with something that is not Windlass.*\n {2}trying again in \d[^]*version 2/)
+  pages.push({ status: 413, type: 'text/html', body: '<html>Request Entity Too Large</html>' })
+  await save('1')
+  await dev.says(/✖ .*answered 413 with something that is not Windlass.*\n {2}still watching/)
+  await save('2')
+  await dev.says(/version 3/)
+  await dev.interrupt()
 })
 
 test('a save cancels the run that goes on and starts the next; --no-restart lets it go on', async (t) => {

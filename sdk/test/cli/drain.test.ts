@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { Fault } from '@windlass/shared/errors.ts'
+import { answerAs, FOREIGN, type Foreign } from '@windlass/shared/test/_kit/foreign.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import type { DrainPlan, Intake, Runner } from '@windlass/shared/model/runner.ts'
 import { startFake } from '../_kit/fake-service.ts'
+import type { Answerer } from '../_kit/fake-service.ts'
 import { goingCli, jsonLines, runCli } from '../_kit/run-cli.ts'
 import { aRunner, anIntake } from '../_kit/samples.ts'
 
@@ -19,7 +21,11 @@ interface Draining {
 }
 
 /** A machine with one run; each look at it meets the next of these words, and then the last one for ever. */
-async function draining(t: TestContext, looked: (Partial<Intake> | Error)[], deadlineMs = HOUR_MS): Promise<Draining> {
+async function draining(
+  t: TestContext,
+  looked: (Partial<Intake> | Error | Foreign)[],
+  deadlineMs = HOUR_MS,
+): Promise<Draining> {
   const now = Date.now()
   const intake = anIntake({
     state: 'draining',
@@ -30,8 +36,9 @@ async function draining(t: TestContext, looked: (Partial<Intake> | Error)[], dea
   })
   const runner = aRunner({ intake, live: { offered: 0, executing: 1, parked: 0 } })
   let looks = 0
-  const look = () => {
+  const look: Answerer = (_, response) => {
     const answer = looked[Math.min(looks++, looked.length - 1)] ?? {}
+    if ('body' in answer) return answerAs(response, answer)
     if (answer instanceof Error) throw answer
     const isEmpty = answer.state === 'drained'
     const counts = isEmpty ? { offered: 0, executing: 0, parked: 0 } : runner.live
@@ -104,9 +111,10 @@ test('with --json it prints a line for each change, and the runner at last', asy
   assert.equal(last.runner.intake.state, 'drained')
 })
 
-test('a coordinator that is away meanwhile is asked again', async (t) => {
+test('a coordinator that is away meanwhile is asked again, also where a proxy answers in its place', async (t) => {
   const away = new Fault('UNAVAILABLE')
-  const { url, runner } = await draining(t, [{}, away, away, { state: 'drained' }])
+  const [page404, page401] = FOREIGN.filter(({ status }) => status === 404 || status === 401)
+  const { url, runner } = await draining(t, [{}, away, page404!, page401!, { state: 'drained' }])
   const { code, stdout, stderr } = await runCli(['runners', 'drain', runner.id, '--wait'], { url })
   assert.equal(code, 0, stderr)
   assert.match(stdout, /is drained/)

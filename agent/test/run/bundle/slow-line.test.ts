@@ -18,6 +18,7 @@ import { aFolder, aLog } from '../../_kit/an-agent.ts'
 import type { Logged } from '../../_kit/an-agent.ts'
 import { aBundle } from '../../_kit/bundle.ts'
 import type { Packed } from '../../_kit/bundle.ts'
+import { refuse } from '../../_kit/http.ts'
 
 const never = new AbortController().signal
 const PATIENT: FetchPaces = { stepBytes: 1_000, silenceMs: 60_000, patienceMs: 60_000 }
@@ -185,7 +186,7 @@ lineTest('a bundle of which the coordinator has only a part is unusable, and the
   for (let at = 0; at < 6; at++) {
     const { range, response } = await until(`request ${at + 1}`, () => asked[at])
     if (at % 2 === 0) response.end(bundle.packed.subarray(0, 10_000))
-    else response.writeHead(416, { 'content-type': 'application/json' }).end('{}')
+    else refuse(response, 416, 'RANGE_NOT_SATISFIABLE')
     assert.equal(range, at % 2 === 0 ? undefined : 'bytes=10000-')
   }
   await holding

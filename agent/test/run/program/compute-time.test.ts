@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -28,7 +29,7 @@ async function aProgram(t: TestContext, body: string, more: Partial<ProgramStart
     until(`its ${name}`, () => events.find((event) => event.channel === name))
   const printed = () => texts(events.filter((event) => event.channel === 'log'))
   const said = (text: string) => until(`'${text}'`, () => printed().includes(text))
-  return { time, program, channel, said }
+  return { time, program, channel, said, folder }
 }
 
 const WAITS = `say('computes'); await kept(1); await waitFor(1); say('goes on'); await kept(2); done()`
@@ -78,4 +79,29 @@ for (const [ms, how] of [
     program.confirm(2)
     assert.equal((await program.done).how, how)
   })
+}
+
+const LATE_ENDINGS = {
+  returned: `frame('returned', 'null')`,
+  threw: `frame('threw', JSON.stringify({ name: 'Error', message: 'mine' }))`,
+} as const
+
+for (const [how, says] of Object.entries(LATE_ENDINGS)) {
+  test(`'${how}', said while its agent stood still, counts before its time that was over then`, async (t) => {
+    const body = `const { writeFileSync } = await import('node:fs'); say('computes'); await kept(1); ${says}
+      writeFileSync(new URL('said', import.meta.url), '')`
+    const { time, program, said, folder } = await aProgram(t, body)
+    await said('computes')
+    time.pass(900)
+    program.confirm(1)
+    // Nothing of this agent has a turn meanwhile; what lies in the pipe is there when it goes on.
+    standStillUntil(() => existsSync(path.join(folder, 'said')))
+    time.stall(40_000)
+    assert.equal((await program.done).how, how)
+  })
+}
+
+function standStillUntil(isThere: () => boolean): void {
+  const nobody = new Int32Array(new SharedArrayBuffer(4))
+  while (!isThere()) Atomics.wait(nobody, 0, 0, 5)
 }

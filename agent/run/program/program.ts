@@ -67,6 +67,8 @@ export interface RunningProgram {
   wake(completions: readonly Completion[]): void
   /** So many of its journal frames are committed. */
   confirm(count: number): void
+  /** When it said that this is how it ended; undefined where it did not say so itself. */
+  saidAt(ending: Ending): number | undefined
   /** What it has computed and not told in a `park`, in milliseconds. */
   computeMs(): number
   isParked(): boolean
@@ -119,6 +121,8 @@ export interface TakenBack {
   heard: number
   /** What it had computed since it last began to. */
   countedMs: number
+  /** When its process was started, in milliseconds since the epoch. */
+  startedAt: number
   /** Its runtime knows what a handover is. */
   handsOver?: boolean | undefined
 }

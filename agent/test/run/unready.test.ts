@@ -144,7 +144,7 @@ async function saidOf(fate: Fate, hasStarted: boolean, wasTaken = false): Promis
     log: aLog().log,
   }
   const done = Promise.resolve<Ending>({ how: 'lost', reason: 'it was ended' })
-  const program = { done, hasStarted: () => hasStarted, computeMs: () => 0, leftLines: nothing }
+  const program = { done, hasStarted: () => hasStarted, computeMs: () => 0, saidAt: nothing, leftLines: nothing }
   await follow(deps as unknown as ExecuteNeeds, agentRun, program as unknown as RunningProgram, wasTaken)
   const [entry] = said
   assert.ok(entry?.[0] === 'end')

@@ -8,6 +8,7 @@ import type { ProgramEvent } from '../../../run/program/output.ts'
 import type { ProgramStart } from '../../../run/program/program.ts'
 import { aTime } from '../../_kit/a-time.ts'
 import { handMadeFiles } from '../../_kit/hand-made.ts'
+import { standStillUntil } from '../../_kit/stand-still.ts'
 import { aStage, aStart, texts } from '../programs.ts'
 
 const HOUR_MS = 3_600_000
@@ -99,9 +100,4 @@ for (const [how, says] of Object.entries(LATE_ENDINGS)) {
     time.stall(40_000)
     assert.equal((await program.done).how, how)
   })
-}
-
-function standStillUntil(isThere: () => boolean): void {
-  const nobody = new Int32Array(new SharedArrayBuffer(4))
-  while (!isThere()) Atomics.wait(nobody, 0, 0, 5)
 }

@@ -91,7 +91,8 @@ async function runProgram(
     deps.spool.begin(run, epoch)
     probe('program.begins', { run, epoch })
   }
-  const start = { ...startOf(agentRun.offer, bundle.folder, journal, secrets), lines, begins }
+  const save = () => deps.spool.flush()
+  const start = { ...startOf(agentRun.offer, bundle.folder, journal, secrets), lines, begins, save }
   const program = deps.processes.run(start, report)
   agentRun.attach(program)
   deps.activity.started(performance.now() - agentRun.receivedAt)
@@ -157,6 +158,7 @@ function inForce(program: RunningProgram): [EffectiveIsolation] | [] {
 function endingOf({ fate, cancelled }: AgentRun, ending: Ending, hasBegun: boolean): Ending {
   if (!fate) return ending
   if (!hasBegun) return unreadyBy(fate)
+  if (ending.how === 'timed-out') return ending
   if (fate !== 'shutdown' || ending.how === 'lost') return lostBy(fate)
   return ending.how === 'cancelled' && !cancelled ? lostBy(fate) : ending
 }

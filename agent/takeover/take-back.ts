@@ -148,7 +148,8 @@ async function goOn(
 ): Promise<void> {
   const { offer } = agentRun
   const { countedMs, timeoutMs } = timeOf(record, mark.isParked)
-  const start = { ...startOf(offer, bundleFolder, NO_JOURNAL, secrets), timeoutMs, replay: false }
+  const save = () => deps.spool.flush()
+  const start = { ...startOf(offer, bundleFolder, NO_JOURNAL, secrets), timeoutMs, replay: false, save }
   agentRun.restore(mark.journal)
   let committed = mark.journal
   const onJournal = (count: number) => agentRun.restore((committed += count))

@@ -18,7 +18,7 @@ export type ProgramEvent =
   /** `data` is JSON of a `JournalOp`. */
   | { at: number; channel: 'journal'; type: 'journal'; data: string }
   | { at: number; channel: 'park'; type: 'park'; data: { waitsFor: SuspendKind; computeMs: number } }
-  | { at: number; channel: 'resume'; type: 'resume'; data: null }
+  | { at: number; channel: 'resume'; type: 'resume'; data: 'timed-out' | null }
 
 /** A promise means: not so fast. Nothing more is read from the program until it settles. */
 export type OnEvents = (batch: ProgramEvent[]) => void | Promise<void>

@@ -38,6 +38,8 @@ export interface ProgramStart {
   replay: boolean
   /** Called right before it is given a process; nothing of it begins where this throws. */
   begins?: () => void
+  /** Writes down what was told of it so far: an agent that is killed after that has told it. */
+  save?: () => void
   /** Lines that the process before this one had begun, where that is known. */
   lines?: LineSplitters | undefined
   /** What is left of the time that it may compute; while it is parked, the time stands still. */

@@ -52,7 +52,7 @@ class Program implements RunningProgram {
     this.#start = start
     this.#taken = taken
     const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
-    const onTimeout = () => this.cancel({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs })
+    const onTimeout = () => this.#outOfTime({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs })
     this.#clock = createComputeClock(start.timeoutMs, onTimeout, { ...taken, time: context.time })
     this.#steering = new Steering(this.#clock, taken !== undefined, context.journalMs)
     const known = taken && { ...taken.mark, heard: taken.heard }
@@ -218,6 +218,13 @@ class Program implements RunningProgram {
     const { timeoutMs } = this.#start
     const facts = { hasStarted: this.#hasStarted, timeoutMs, wasTaken: this.#taken !== undefined }
     return endingOf(exit, { ...this.#course, ...facts, enclosure: this.#steering.host?.enclosure })
+  }
+
+  /** It may undo now what it did, and nothing else says so if its agent is killed before it has ended. */
+  #outOfTime(order: StopOrder): void {
+    this.#marking.add([{ at: Date.now(), channel: 'resume', type: 'resume', data: 'timed-out' }])
+    this.#start.save?.()
+    this.cancel(order)
   }
 
   #abandon(why: 'lost' | 'evicted', reason: string): void {

@@ -21,7 +21,8 @@ async function aProgram(t: TestContext, body: string, more: Partial<ProgramStart
   await mkdir(folder, { recursive: true })
   for (const [name, text] of Object.entries(handMadeFiles(body))) await writeFile(path.join(folder, name), text)
   const events: ProgramEvent[] = []
-  const start = { ...aStart(folder), timeoutMs: 1000, graceMs: 50, ...more }
+  const save = () => events.push({ at: 0, channel: 'log', type: 'saved', data: { text: 'saved' } })
+  const start = { ...aStart(folder), timeoutMs: 1000, graceMs: 50, save, ...more }
   const program = stage.processes.run(start, (batch) => {
     events.push(...batch)
     announce()
@@ -30,7 +31,7 @@ async function aProgram(t: TestContext, body: string, more: Partial<ProgramStart
     until(`its ${name}`, () => events.find((event) => event.channel === name))
   const printed = () => texts(events.filter((event) => event.channel === 'log'))
   const said = (text: string) => until(`'${text}'`, () => printed().includes(text))
-  return { time, program, channel, said, folder }
+  return { time, program, channel, said, folder, events }
 }
 
 const WAITS = `say('computes'); await kept(1); await waitFor(1); say('goes on'); await kept(2); done()`
@@ -101,3 +102,13 @@ for (const [how, says] of Object.entries(LATE_ENDINGS)) {
     assert.equal((await program.done).how, how)
   })
 }
+
+test('that its time is over is written down before the program hears of it', async (t) => {
+  const body = `say('computes'); await message('cancel'); say('undoes'); done()`
+  const { time, program, said, events } = await aProgram(t, body, { graceMs: 15_000 })
+  await said('computes')
+  time.pass(1000)
+  assert.deepEqual(await program.done, { how: 'timed-out', timeoutMs: 1000 })
+  const told = events.map(({ channel, data }) => (channel === 'resume' ? data : texts([{ data } as ProgramEvent])[0]))
+  assert.deepEqual(told, ['computes', 'timed-out', 'saved', 'undoes'])
+})

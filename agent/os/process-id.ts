@@ -7,6 +7,9 @@ export interface ProcessMark {
   started: string
 }
 
+/** In which /proc counts on all that we know, whatever the kernel counts in. */
+const TICK_MS = 10
+
 /** Returns undefined when it has ended, also when its parent has not noticed yet (a zombie). */
 export function markOf(pid: number): ProcessMark | undefined {
   if (!exists(pid)) return undefined
@@ -26,6 +29,11 @@ export function isAlive(mark: ProcessMark): boolean {
 export function isRunning({ pid, started }: ProcessMark): boolean {
   const [state = '', since, threads] = statOf(pid)
   return since === started && !(['Z', 'X'].includes(state) && Number(threads) <= 1)
+}
+
+/** In milliseconds since the epoch, by the clock of now. */
+export function startedAt({ started }: ProcessMark): number {
+  return Math.floor(Date.now() - sinceBootMs() + Number(started) * TICK_MS)
 }
 
 /** Whether another process has its number by now. Some systems hide processes (`hidepid`): then nobody can tell. */

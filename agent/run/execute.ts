@@ -60,16 +60,16 @@ export async function execute(deps: ExecuteNeeds, agentRun: AgentRun): Promise<v
     const verdict = await agentRun.verdict
     if (verdict === 'refused') return deps.spool.forget(offer.run, offer.epoch)
     // Perhaps it is ours and the answer was lost: said now, the run goes to another agent before its lease is over.
-    if (verdict === 'unknown') return conclude(deps, agentRun, unreadyBy(agentRun.fate ?? 'unconfirmed'), 0)
+    if (verdict === 'unknown') return conclude(deps, agentRun, unreadyBy(agentRun.fate ?? 'unconfirmed'))
     const [bundle, journal, secrets] = await Promise.all([fetched, recorded, read])
     const waiting = bundle instanceof BundleUnwanted ? bundle.message : undefined
-    if (agentRun.fate || agentRun.cancelled) return conclude(deps, agentRun, endedBeforeStart(agentRun, waiting), 0)
-    if (bundle instanceof Error) return conclude(deps, agentRun, withoutBundle(bundle), 0)
-    if (journal instanceof Error) return conclude(deps, agentRun, unready(journal), 0)
-    if (secrets instanceof Error) return conclude(deps, agentRun, withoutSecrets(secrets), 0)
+    if (agentRun.fate || agentRun.cancelled) return conclude(deps, agentRun, endedBeforeStart(agentRun, waiting))
+    if (bundle instanceof Error) return conclude(deps, agentRun, withoutBundle(bundle))
+    if (journal instanceof Error) return conclude(deps, agentRun, unready(journal))
+    if (secrets instanceof Error) return conclude(deps, agentRun, withoutSecrets(secrets))
     const veto = await deps.hooks.preRun(agentRun)
-    if (agentRun.fate || agentRun.cancelled) return conclude(deps, agentRun, endedBeforeStart(agentRun), 0)
-    if (veto) return conclude(deps, agentRun, { how: 'unready', reason: veto, blame: 'host' }, 0)
+    if (agentRun.fate || agentRun.cancelled) return conclude(deps, agentRun, endedBeforeStart(agentRun))
+    if (veto) return conclude(deps, agentRun, { how: 'unready', reason: veto, blame: 'host' })
     await runProgram(deps, agentRun, { bundle, journal, secrets })
   } finally {
     // Not waited for: a fetch that nobody wants any more may take its time.
@@ -91,7 +91,8 @@ async function runProgram(
     deps.spool.begin(run, epoch)
     probe('program.begins', { run, epoch })
   }
-  const start = { ...startOf(agentRun.offer, bundle.folder, journal, secrets), lines, begins }
+  const save = () => deps.spool.flush()
+  const start = { ...startOf(agentRun.offer, bundle.folder, journal, secrets), lines, begins, save }
   const program = deps.processes.run(start, report)
   agentRun.attach(program)
   deps.activity.started(performance.now() - agentRun.receivedAt)
@@ -123,21 +124,25 @@ export async function follow(
   if (left) deps.leftLines.put(run, epoch, left)
   if (OVER.includes(ending.how)) deps.secrets.forget(run)
   const hasBegun = wasTaken || program.hasStarted()
-  ended(deps, agentRun, { ending: withinLimits(ending, outputBytes), hasBegun, computeMs })
+  const at = program.saidAt(ending)
+  ended(deps, agentRun, { ending: withinLimits(ending, outputBytes), at, hasBegun, computeMs })
 }
 
 interface Ended {
   ending: Ending
+  /** When its program said so. */
+  at?: number | undefined
   hasBegun: boolean
   computeMs: number
 }
 
 /** Nothing of it is left, and that is how it came to its end. */
-export function ended(deps: ExecuteNeeds, agentRun: AgentRun, { ending, hasBegun, computeMs }: Ended): void {
+export function ended(deps: ExecuteNeeds, agentRun: AgentRun, { ending, at, hasBegun, computeMs }: Ended): void {
   const { run, epoch } = agentRun.offer
   deps.parking.left(agentRun)
   const reported = endingOf(agentRun, ending, hasBegun)
-  conclude(deps, agentRun, reported, computeMs)
+  // What others made of it is of now.
+  conclude(deps, agentRun, reported, { computeMs, at: reported === ending ? at : undefined })
   probe('program.ended', { run, epoch, how: reported.how })
   deps.log.debug('run.ended', { run, epoch, how: reported.how, fate: agentRun.fate, computeMs })
   deps.hooks.postRun(agentRun, reported)
@@ -153,6 +158,7 @@ function inForce(program: RunningProgram): [EffectiveIsolation] | [] {
 function endingOf({ fate, cancelled }: AgentRun, ending: Ending, hasBegun: boolean): Ending {
   if (!fate) return ending
   if (!hasBegun) return unreadyBy(fate)
+  if (ending.how === 'timed-out') return ending
   if (fate !== 'shutdown' || ending.how === 'lost') return lostBy(fate)
   return ending.how === 'cancelled' && !cancelled ? lostBy(fate) : ending
 }
@@ -162,11 +168,11 @@ function conclude(
   { activity, secrets, spool }: ExecuteNeeds,
   { offer }: AgentRun,
   ending: Ending,
-  computeMs: number,
+  { computeMs = 0, at = Date.now() }: { computeMs?: number; at?: number | undefined } = {},
 ): void {
   activity.ended(ending.how)
   secrets.rests(offer.run, offer.epoch)
-  void spool.append(offer.run, offer.epoch, [['end', Date.now(), ending, computeMs]])
+  void spool.append(offer.run, offer.epoch, [['end', at, ending, computeMs]])
 }
 
 export function startOf(
@@ -255,7 +261,7 @@ function withoutSecrets(error: Error): Ending {
 
 /** Nothing of it is left, and it has not come to an end by itself. */
 export function lost(deps: ExecuteNeeds, agentRun: AgentRun, reason: string): void {
-  conclude(deps, agentRun, agentRun.fate ? lostBy(agentRun.fate) : { how: 'lost', reason }, 0)
+  conclude(deps, agentRun, agentRun.fate ? lostBy(agentRun.fate) : { how: 'lost', reason })
 }
 
 function lostBy(fate: Fate): Ending {

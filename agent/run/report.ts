@@ -44,7 +44,7 @@ export function reportTo({ spool, parking, slots, log }: ReportNeeds, agentRun: 
 function toEntry(log: Log, offer: Offer, event: ProgramEvent): Entry {
   if (event.channel === 'journal') return ['j', event.at, event.data]
   if (event.channel === 'park') return ['park', event.at, event.data.waitsFor, event.data.computeMs]
-  if (event.channel === 'resume') return ['resume', event.at]
+  if (event.channel === 'resume') return event.data ? ['resume', event.at, event.data] : ['resume', event.at]
   return toEventEntry(log, offer, event)
 }
 

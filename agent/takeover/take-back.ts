@@ -4,7 +4,7 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import type { Link } from '../link/link.ts'
-import { sinceBootMs } from '../os/process-id.ts'
+import { sinceBootMs, startedAt } from '../os/process-id.ts'
 import { ended, follow, lost, startOf, type ExecuteNeeds } from '../run/execute.ts'
 import type { HostProcess } from '../run/hosts/host-process.ts'
 import { AgentRun } from '../run/agent-run.ts'
@@ -148,12 +148,14 @@ async function goOn(
 ): Promise<void> {
   const { offer } = agentRun
   const { countedMs, timeoutMs } = timeOf(record, mark.isParked)
-  const start = { ...startOf(offer, bundleFolder, NO_JOURNAL, secrets), timeoutMs, replay: false }
+  const save = () => deps.spool.flush()
+  const start = { ...startOf(offer, bundleFolder, NO_JOURNAL, secrets), timeoutMs, replay: false, save }
   agentRun.restore(mark.journal)
   let committed = mark.journal
   const onJournal = (count: number) => agentRun.restore((committed += count))
   const known = { events: knownEvents, onJournal }
-  const taken: TakenBack = { host, mark, known, heard: report.heard, handsOver: report.handsOver, countedMs }
+  const said = { heard: report.heard, handsOver: report.handsOver }
+  const taken: TakenBack = { host, mark, known, ...said, countedMs, startedAt: startedAt(record.process) }
   const program = deps.processes.run(start, reportTo(deps, agentRun), taken)
   agentRun.attach(program)
   if (mark.isParked) deps.parking.parked(agentRun, mark.seq)

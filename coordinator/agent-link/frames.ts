@@ -127,6 +127,7 @@ function isEntry(entry: unknown): boolean {
   if (entry[0] === 'j') return isText(entry[2], JOURNAL_CHARS)
   if (entry[0] === 'park') return isSuspendKind(entry[2]) && isComputeMs(entry[3])
   if (entry[0] === 'end') return isEnding(entry[2]) && isComputeMs(entry[3])
+  // Why it goes on may be a word of a newer agent.
   return (entry[0] === 'start' && isIsolation(entry[2])) || entry[0] === 'resume'
 }
 

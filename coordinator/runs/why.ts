@@ -145,11 +145,11 @@ function starting(run: store.Situation): Cause {
   })
 }
 
-/** Whether `timeout.wall` is over, so that nothing goes on in it whatever it does; a cancel that comes later counts. */
+/** Whether its time is over, so that nothing goes on in it whatever it does; a cancel that comes later counts. */
 const isOvertime = ({ status, timedOutAt }: store.Situation) =>
   timedOutAt !== null && !isFinal(status) && status !== 'cancelling'
 
-const USED_UP = 'The time from its creation on is used up: its process is stopped, and it fails with RUN_TIMED_OUT.'
+const USED_UP = 'Its time is used up: its process is stopped, and it fails with RUN_TIMED_OUT.'
 
 function stopping({ run, forcedAt }: Facts, clocks: Clocks): Reasons {
   const silent = silence(run, clocks, 'it fails with RUN_TIMED_OUT')

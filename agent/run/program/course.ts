@@ -10,6 +10,8 @@ export interface Course {
   readonly usedChildren: boolean
   /** Why the agent makes an end of it. */
   readonly stop: Stop | undefined
+  /** It was told that its time is over, whatever has become of it since then. */
+  readonly isOutOfTime: boolean
   /** What the program itself has said of its end, or the agent among what it told. */
   readonly outcome: Ending | undefined
   /** Its process was killed before it had come to an end by itself. */
@@ -55,7 +57,8 @@ const HANDLERS: { readonly [T in CourseEvent['t']]: (course: Course, event: Of<T
   asked(course, { message }) {
     const isCancel = course.stop?.why === 'handover' && message.why !== 'handover'
     if (course.outcome || (course.stop && !isCancel)) return [course, NOTHING]
-    return [{ ...course, stop: { why: message.why } }, ['disarm', { ask: message }]]
+    const isOutOfTime = message.why === 'timed-out'
+    return [{ ...course, stop: { why: message.why }, isOutOfTime }, ['disarm', { ask: message }]]
   },
   // Its process may wait in the kernel for something that comes only when all of its processes are ended.
   outstayed: (course) => [{ ...course, isForced: true }, ['kill', 'settle']],
@@ -73,7 +76,8 @@ function ended(course: Course, { how }: { how: Ending }): Step {
 
 /** A program that was taken back has begun at the agent before this one. */
 export function newCourse(hasBegun: boolean): Course {
-  return { hasBegun, usedChildren: false, stop: undefined, outcome: undefined, isForced: false }
+  const nothing = { usedChildren: false, isOutOfTime: false, isForced: false }
+  return { ...nothing, hasBegun, stop: undefined, outcome: undefined }
 }
 
 export function step(course: Course, event: CourseEvent): Step {

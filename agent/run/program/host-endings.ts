@@ -36,6 +36,7 @@ export type Stop = { why: 'cancelled' | 'timed-out' | 'handover' } | { why: 'los
 
 interface Facts {
   stop: Stop | undefined
+  isOutOfTime: boolean
   /** What the program itself has said. */
   outcome: Ending | undefined
   isForced: boolean
@@ -48,9 +49,10 @@ interface Facts {
 
 /** What a run's process has come to: the agent's word counts before the program's, and that before the system's. */
 export function endingOf(exit: Exit, { stop, outcome, isForced, timeoutMs, ...facts }: Facts): Ending {
+  // Another attempt would not know what this one has undone.
+  if (facts.isOutOfTime) return { how: 'timed-out', timeoutMs }
   if (stop?.why === 'lost') return { how: 'lost', reason: stop.reason }
   if (stop?.why === 'evicted') return outcome ?? { how: 'evicted', reason: stop.reason }
-  if (stop?.why === 'timed-out') return { how: 'timed-out', timeoutMs }
   if (stop?.why === 'cancelled') return { how: 'cancelled', forced: isForced }
   // What it has thrown may come of the stop.
   if (stop?.why === 'handover') return outcome?.how === 'returned' ? outcome : HANDED_OVER

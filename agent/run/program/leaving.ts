@@ -1,7 +1,8 @@
 import type { IdleReport } from '@windlass/shared/wire/program.ts'
 import { sweep } from '../../os/end-processes.ts'
 import type { Exit } from '../../os/process.ts'
-import type { Course } from './course.ts'
+import { isAsked, type Course } from './course.ts'
+import type { Phase } from './phase.ts'
 import type { ProgramOutput } from './output.ts'
 import type { ProgramStart, Workplace } from './program.ts'
 import { within } from './within.ts'
@@ -26,6 +27,13 @@ export interface Leaving {
   isRepeated: () => boolean
   /** Nobody waits for the process any longer. */
   endProcess: () => void
+}
+
+/** Whether a replay will print again what is left of a line. */
+export function isRepeated(course: Course, { isReplaying, isParked }: Phase): boolean {
+  const { outcome } = course
+  if (outcome && outcome.how !== 'blocked') return false
+  return isReplaying || outcome !== undefined || (isParked && !isAsked(course))
 }
 
 /** Whether the process is as clean as it was, so that another run can follow. All of its output has been taken then. */

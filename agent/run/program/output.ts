@@ -18,7 +18,7 @@ export type ProgramEvent =
   /** `data` is JSON of a `JournalOp`. */
   | { at: number; channel: 'journal'; type: 'journal'; data: string }
   | { at: number; channel: 'park'; type: 'park'; data: { waitsFor: SuspendKind; computeMs: number } }
-  | { at: number; channel: 'resume'; type: 'resume'; data: null }
+  | { at: number; channel: 'resume'; type: 'resume'; data: 'timed-out' | null }
 
 /** A promise means: not so fast. Nothing more is read from the program until it settles. */
 export type OnEvents = (batch: ProgramEvent[]) => void | Promise<void>
@@ -31,6 +31,8 @@ export interface ProgramOutput {
   isInSecret(): boolean
   /** What the agent itself has to say about the program, in its place among the rest. */
   add(events: ProgramEvent[]): void
+  /** When the program said how it ended. */
+  endedAt(): number | undefined
   /** Lines that never got their line break. */
   flush(): void
   /** What the next process of the run would have to go on with. */
@@ -59,6 +61,8 @@ interface OutputOptions {
   resume: () => void
   /** Of a program that was taken back: what was read of it before, and how many events of what it tells again are known. */
   known?: { frames: number; journal: number; events: number; onJournal(count: number): void } | undefined
+  /** Of its process, where that was started before. */
+  startedAt?: number | undefined
   /** The events cannot be kept any more. */
   failed: (error: unknown) => void
 }
@@ -85,7 +89,7 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
 /** Frames and raw bytes become events here, in their order; secrets are hidden on the way. */
 class OutputOfProgram implements ProgramOutput {
   readonly #options: OutputOptions
-  readonly #startedAt = Date.now()
+  readonly #startedAt: number
   readonly #inReplay: LineSplitters
   #splitters: LineSplitters
   /** Of a message that comes in pieces, as long as there are more. */
@@ -94,13 +98,15 @@ class OutputOfProgram implements ProgramOutput {
   #isRawReplaying: boolean
   #hasBegun: boolean
   #hasEnded = false
+  #endedAt: number | undefined
   #frameCount: number
   #journalCount: number
   #knownEvents: number
 
   constructor(options: OutputOptions) {
-    const { known } = options
+    const { known, startedAt = Date.now() } = options
     this.#options = options
+    this.#startedAt = startedAt
     this.#inReplay = createSplitters(options)
     this.#splitters = this.#inReplay
     this.#isRawReplaying = options.isReplaying()
@@ -141,6 +147,7 @@ class OutputOfProgram implements ProgramOutput {
     const raw = parseable(given)
     const frame = redactor ? hideInFrame(redactor, raw) : raw
     const at = this.#plausible(frame.at)
+    if (this.#hasEnded) this.#endedAt ??= at
     const events = this.#options.onFrame(frame, at)
     const printed = frame.name === 'log' ? this.#logged(frame, raw, at) : this.#printed(frame, at)
     if (this.#options.isReplaying()) return events
@@ -250,8 +257,13 @@ class OutputOfProgram implements ProgramOutput {
     if (this.#pending.size === 0) this.#options.resume()
   }
 
+  endedAt(): number | undefined {
+    return this.#endedAt
+  }
+
   flush(): void {
-    const at = Date.now()
+    // They are no later than what the program said last.
+    const at = this.#endedAt ?? Date.now()
     const { out, err, stdout, stderr } = this.#splitters
     const ofOut = [...out.flush(), ...stdout.flush()]
     const ofErr = [...err.flush(), ...stderr.flush()]

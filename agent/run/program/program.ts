@@ -38,6 +38,8 @@ export interface ProgramStart {
   replay: boolean
   /** Called right before it is given a process; nothing of it begins where this throws. */
   begins?: () => void
+  /** Writes down what was told of it so far: an agent that is killed after that has told it. */
+  save?: () => void
   /** Lines that the process before this one had begun, where that is known. */
   lines?: LineSplitters | undefined
   /** What is left of the time that it may compute; while it is parked, the time stands still. */
@@ -67,6 +69,8 @@ export interface RunningProgram {
   wake(completions: readonly Completion[]): void
   /** So many of its journal frames are committed. */
   confirm(count: number): void
+  /** When it said that this is how it ended; undefined where it did not say so itself. */
+  saidAt(ending: Ending): number | undefined
   /** What it has computed and not told in a `park`, in milliseconds. */
   computeMs(): number
   isParked(): boolean
@@ -119,6 +123,8 @@ export interface TakenBack {
   heard: number
   /** What it had computed since it last began to. */
   countedMs: number
+  /** When its process was started, in milliseconds since the epoch. */
+  startedAt: number
   /** Its runtime knows what a handover is. */
   handsOver?: boolean | undefined
 }

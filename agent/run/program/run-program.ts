@@ -8,7 +8,7 @@ import { createComputeClock, type ComputeClock, TIMEOUT_GRACE_MS } from './compu
 import { goesOn, isAsked, mayWait, type Course } from './course.ts'
 import { bytesOf, endedByBrokenLine, type Frame } from './frames.ts'
 import { endingOf, neverBegan, notStarted, workspaceFull } from './host-endings.ts'
-import { isLeftClean, putToEnd, type Leaving } from './leaving.ts'
+import { isLeftClean, isRepeated, putToEnd, type Leaving } from './leaving.ts'
 import { createMarking, type Marking } from './marking.ts'
 import { createProgramOutput, type LineSplitters, type OnEvents, type ProgramEvent } from './output.ts'
 import type { NoteMark, ProgramStart, RunningProgram, RunContext } from './program.ts'
@@ -25,14 +25,8 @@ const TRIES = 3
 const REPLAY_TIMEOUTS = 2
 const LOST_IN_REPLAY = 'the replay of what the run had done before did not come to an end in time'
 
-/** `taken`: its process is there, and goes on where the agent before this one had heard it. */
-export function runProgram(
-  context: RunContext,
-  start: ProgramStart,
-  onEvents: OnEvents,
-  taken?: TakenBack,
-): RunningProgram {
-  return new Program(context, start, { onEvents, taken })
+export function runProgram(...given: ConstructorParameters<typeof Program>): RunningProgram {
+  return new Program(...given)
 }
 
 /** A program in its process, or in one after the other. What is decided about its end stands in its course. */
@@ -52,13 +46,13 @@ class Program implements RunningProgram {
   readonly #idle = Promise.withResolvers<ReturnType<typeof idleIn>>()
   #hasStarted = false
 
-  constructor(context: RunContext, start: ProgramStart, from: { onEvents: OnEvents; taken?: TakenBack | undefined }) {
-    const { onEvents, taken } = from
+  /** `taken`: its process is there, and goes on where the agent before this one had heard it. */
+  constructor(context: RunContext, start: ProgramStart, onEvents: OnEvents, taken?: TakenBack) {
     this.#context = context
     this.#start = start
     this.#taken = taken
     const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
-    const onTimeout = () => this.cancel({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs })
+    const onTimeout = () => this.#outOfTime({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs })
     this.#clock = createComputeClock(start.timeoutMs, onTimeout, { ...taken, time: context.time })
     this.#steering = new Steering(this.#clock, taken !== undefined, context.journalMs)
     const known = taken && { ...taken.mark, heard: taken.heard }
@@ -88,6 +82,7 @@ class Program implements RunningProgram {
       isReplaying: () => this.#phase.isReplaying,
       ...whatOutputNeeds(this.#start),
       known: taken && { ...taken.mark, ...taken.known },
+      startedAt: taken?.startedAt,
       pause: () => this.#steering.host?.pause(),
       resume: () => this.#steering.host?.resume(),
       failed: (error) => this.#abandon('lost', `the run's events could not be kept: ${String(error)}`),
@@ -210,7 +205,7 @@ class Program implements RunningProgram {
       idle: this.#idle.promise,
       onStrays: (strays) => this.#context.strayed(this.#start.runId, strays),
       course: () => this.#course,
-      isRepeated: () => this.#isRepeated(),
+      isRepeated: () => isRepeated(this.#course, this.#phase),
       endProcess: () => this.#steering.step({ t: 'overdue' }),
     }
   }
@@ -225,12 +220,11 @@ class Program implements RunningProgram {
     return endingOf(exit, { ...this.#course, ...facts, enclosure: this.#steering.host?.enclosure })
   }
 
-  /** Whether a replay will print again what is left of a line. */
-  #isRepeated(): boolean {
-    const { outcome } = this.#course
-    if (outcome && outcome.how !== 'blocked') return false
-    const { isReplaying, isParked } = this.#phase
-    return isReplaying || outcome !== undefined || (isParked && !isAsked(this.#course))
+  /** It may undo now what it did, and nothing else says so if its agent is killed before it has ended. */
+  #outOfTime(order: StopOrder): void {
+    this.#marking.add([{ at: Date.now(), channel: 'resume', type: 'resume', data: 'timed-out' }])
+    this.#start.save?.()
+    this.cancel(order)
   }
 
   #abandon(why: 'lost' | 'evicted', reason: string): void {
@@ -270,6 +264,10 @@ class Program implements RunningProgram {
     this.#steering.inform({ t: 'kept', count })
   }
 
+  saidAt(ending: Ending): number | undefined {
+    return ending === this.#course.outcome ? this.#output.endedAt() : undefined
+  }
+
   computeMs(): number {
     return this.#phase.computeMs()
   }
@@ -295,6 +293,6 @@ class Program implements RunningProgram {
   }
 
   leftLines(): LineSplitters | undefined {
-    return this.#isRepeated() ? this.#output.leftLines() : undefined
+    return isRepeated(this.#course, this.#phase) ? this.#output.leftLines() : undefined
   }
 }

@@ -1,9 +1,23 @@
 import type { Time } from '../../run/program/compute-clock.ts'
 
+interface OwnTime extends Time {
+  /** Everything comes when it is due. */
+  pass(ms: number): void
+  /** Whoever counts stands still meanwhile: what is due comes late. */
+  stall(ms: number): void
+}
+
 /** Time that passes as a test says it. */
-export function aTime(): Time & { pass(ms: number): void } {
+export function aTime(): OwnTime {
   let now = 0
   let due: { at: number; act: () => void }[] = []
+
+  function act(): void {
+    const over = due.filter(({ at }) => at <= now)
+    due = due.filter(({ at }) => at > now)
+    for (const { act } of over) act()
+  }
+
   return {
     now: () => now,
     later(ms, act) {
@@ -12,10 +26,16 @@ export function aTime(): Time & { pass(ms: number): void } {
       return () => (due = due.filter((each) => each !== mine))
     },
     pass(ms) {
+      const end = now + ms
+      for (let next = now; next < end;) {
+        next = Math.min(end, ...due.map(({ at }) => at))
+        now = Math.max(now, next)
+        act()
+      }
+    },
+    stall(ms) {
       now += ms
-      const over = due.filter(({ at }) => at <= now)
-      due = due.filter(({ at }) => at > now)
-      for (const { act } of over) act()
+      act()
     },
   }
 }

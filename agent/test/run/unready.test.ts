@@ -124,7 +124,12 @@ withAgent(
 )
 
 /** What is said of a program that came to this end, after its agent had decided to end it. */
-async function saidOf(fate: Fate, hasStarted: boolean, wasTaken = false): Promise<Ending> {
+async function saidOf(
+  fate: Fate,
+  hasStarted: boolean,
+  wasTaken = false,
+  ending: Ending = { how: 'lost', reason: 'it was ended' },
+): Promise<Ending> {
   const agentRun = new AgentRun({ run: 'run_x', epoch: 1, outputBytes: 100 } as Offer, 1000)
   agentRun.end(fate)
   const said: Entry[] = []
@@ -143,8 +148,8 @@ async function saidOf(fate: Fate, hasStarted: boolean, wasTaken = false): Promis
     hooks: { postRun: nothing },
     log: aLog().log,
   }
-  const done = Promise.resolve<Ending>({ how: 'lost', reason: 'it was ended' })
-  const program = { done, hasStarted: () => hasStarted, computeMs: () => 0, leftLines: nothing }
+  const done = Promise.resolve(ending)
+  const program = { done, hasStarted: () => hasStarted, computeMs: () => 0, saidAt: nothing, leftLines: nothing }
   await follow(deps as unknown as ExecuteNeeds, agentRun, program as unknown as RunningProgram, wasTaken)
   const [entry] = said
   assert.ok(entry?.[0] === 'end')
@@ -158,4 +163,10 @@ test('what is cut off before there is a process for it has not begun, and one th
     assert.deepEqual(await saidOf(fate, true), { how: 'lost', reason })
     assert.deepEqual(await saidOf(fate, false, true), { how: 'lost', reason })
   }
+})
+
+test('one whose time was over before it was cut off is told as that: it may have undone what it did', async () => {
+  const timedOut: Ending = { how: 'timed-out', timeoutMs: 1000 }
+  for (const fate of ['fenced', 'revoked', 'shutdown', 'stale'] as const)
+    assert.deepEqual(await saidOf(fate, true, false, timedOut), timedOut)
 })

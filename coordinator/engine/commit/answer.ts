@@ -51,5 +51,5 @@ async function takeAnswer(
 /** A run that is being stopped goes on with no answer. */
 function whyStopped({ status, timedOut }: Moving): string | undefined {
   if (status === 'cancelling') return 'is being cancelled'
-  return timedOut ? 'is being stopped, as its time (`timeout.wall`) is used up' : undefined
+  return timedOut ? 'is being stopped, as its time is used up' : undefined
 }

@@ -8,6 +8,7 @@ import type { Config } from '../../config.ts'
 import type { Tx } from '../../db/client.ts'
 import type { RunVersions } from './versions.ts'
 import type { TermsReader } from '../../workflows/terms.ts'
+import { setStopDeadlines } from './cancel.ts'
 import { createHeldCheck, type Holders, NotHeld } from './holders.ts'
 import { type CallingRun, prepareCallAgain } from './prepare-call.ts'
 import { readCommand } from './read-command.ts'
@@ -23,6 +24,7 @@ import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { goOver, isOver, judgedAt, type Overtime, overtimesOf } from './overtime.ts'
 import { goesBackAtOnce } from '../rules/going-back.ts'
 import { begin, goOn, park, refuseCommand, settle } from '../rules/outcome.ts'
+import { useUp } from '../rules/out-of-time.ts'
 import type { Moving } from '../rules/run.ts'
 import { takeEvent } from '../rules/take-event.ts'
 import type { Returns } from '../../dispatch/returns.ts'
@@ -54,12 +56,21 @@ export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]
     moveRuns(deps, locking, async (tx, runs) => {
       if (batches.length > 1 && entriesToClose(batches, runs) > MOST_TO_CLOSE) throw new Error(TOO_MUCH_TO_CLOSE)
       const answer = await takeAll({ ...deps, tx, mayReturn }, runs, batches)
+      await setStopDeadlines(tx, deps, toldToStop(batches, answer.touched))
       return { moved: answer.touched, answer }
     }),
   )
   await noteFailures(deps, [...touched])
   return answers
 }
+
+/** Those whose agents say that their programs were told to stop, and that have not ended with that. */
+function toldToStop(batches: readonly ReadBatch[], touched: ReadonlySet<Moving>): Moving[] {
+  const told = new Set(batches.filter(({ entries }) => entries.some(isTimeUsedUp)).map(({ run }) => run))
+  return told.size === 0 ? [] : [...touched].filter((run) => told.has(run.id) && !isFinal(run.status))
+}
+
+const isTimeUsedUp = (entry: Entry) => entry[0] === 'resume' && entry[2] === 'timed-out'
 
 type TakeDeps = Pick<ApplyDeps, 'versionTerms' | 'config' | 'databaseClock'> & { tx: Tx; mayReturn: Returns['take'] }
 
@@ -230,7 +241,9 @@ async function take(
       spend(run, entry[3])
       return park(run, entry[2], at)
     case 'resume':
-      return goOn(run, at)
+      goOn(run, at)
+      if (isTimeUsedUp(entry)) useUp(run, await deps.versionTerms.get(run.versionId, deps.tx))
+      return
     case 'end': {
       spend(run, entry[3])
       const version = await deps.versionTerms.get(run.versionId, deps.tx)

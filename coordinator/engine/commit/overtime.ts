@@ -7,6 +7,7 @@ import type { DatabaseClock } from '../../db/database-clock.ts'
 import * as events from '../../events/store.ts'
 import type { TermsReader, VersionTerms } from '../../workflows/terms.ts'
 import type { ReadBatch } from '../rules/batch.ts'
+import { isUsedUp } from '../rules/out-of-time.ts'
 import type { Moving } from '../rules/run.ts'
 import { timeOut } from './time-out.ts'
 
@@ -73,10 +74,15 @@ function overAt({ createdAt, timedOutAt }: Timed, { descriptor: { wallTimeoutMs 
 const OWN_ENDINGS: readonly Ending['how'][] = ['returned', 'threw', 'exited']
 
 /**
- * Whether this happened when the time was over. An agent may say when that was, but not before what it told last; the
+ * Whether this happened when the time was over: all that is told after the time of the attempt was used up. An agent may say when that was, but not before what it told last; the
  * future is never in time.
  */
-export function isOver(run: Pick<Moving, 'events'>, { at, lastEventAt }: Overtime, entry: Entry): boolean {
+export function isOver(
+  run: Pick<Moving, 'events' | 'activeMs'>,
+  { at, lastEventAt, version }: Overtime,
+  entry: Entry,
+): boolean {
+  if (isUsedUp(run, version)) return true
   if (entry[0] === 'end' && !OWN_ENDINGS.includes(entry[2].how)) return true
   return Math.max(entry[1], run.events.at(-1)?.at ?? lastEventAt) >= at
 }

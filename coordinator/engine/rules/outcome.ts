@@ -6,11 +6,12 @@ import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { Config } from '../../config.ts'
 import type { VersionTerms } from '../../workflows/terms.ts'
 import type { Output } from './batch.ts'
+import { outOfTimeError } from './out-of-time.ts'
 import { cutReplay, loseReplay, mayReplayAgain, putReplayOff } from './replays.ts'
 import { block, emit, fail, finish, forget, move, requeue, restFor, resume, suspend, takeBack } from './transitions.ts'
 import type { Moving } from './run.ts'
 import { takeUnbegun } from './unbegun.ts'
-import { exitedError, mismatchText, overtimeError, threwError, timedOutError } from './run-errors.ts'
+import { exitedError, mismatchText, threwError, timedOutError } from './run-errors.ts'
 
 /** An agent of ours says less. */
 const REASON_CHARACTERS = 2000
@@ -36,7 +37,7 @@ export function settle(run: Moving, ending: Ending, at: number, settling: Settli
   const delay = restMs > 0 && { delayMs: restMs }
   if (run.status === 'cancelling')
     return finish(run, 'cancelled', at, 'forced' in ending ? { forced: ending.forced } : {})
-  if (run.timedOut) return fail(run, at, overtimeError(version))
+  if (run.timedOut) return fail(run, at, outOfTimeError(run, version))
   switch (ending.how) {
     case 'returned':
       return settleReturned(run, at, output, config)
@@ -193,7 +194,7 @@ function outputEvent(outputText: string, limitBytes: number): string {
 /** The process of a run is gone: what that means depends on what it was doing. */
 export function lose(run: Moving, at: number, version: VersionTerms, why: Why): void {
   if (run.status === 'cancelling') return finish(run, 'cancelled', at, why)
-  if (run.timedOut) return fail(run, at, overtimeError(version))
+  if (run.timedOut) return fail(run, at, outOfTimeError(run, version))
   run.loss = { what: why.what, reason: why.reason, attempt: run.attempt, isCounted: false }
   if (!isSuspended(run.status)) return crash(run, at, version, why)
   // It only waited, and its journal is committed: losing it costs nothing.
@@ -204,7 +205,7 @@ export function lose(run: Moving, at: number, version: VersionTerms, why: Why): 
 
 /** It waits without a process, for nothing that it has asked for. Whoever says that for ever comes to an end. */
 export function loseAtRest(run: Moving, at: number, version: VersionTerms): void {
-  if (run.timedOut) return fail(run, at, overtimeError(version))
+  if (run.timedOut) return fail(run, at, outOfTimeError(run, version))
   const reason = 'it was said to wait, and no sleep, question or call of it was open that could end that'
   run.loss = { what: 'program', reason, attempt: run.attempt, isCounted: false }
   crash(run, at, version, { what: 'program', reason })

@@ -83,7 +83,7 @@ export interface Renewed {
   epoch: number
   status: RunStatus
   cancelReason: string | null
-  /** The time from the run's creation on is used up. */
+  /** The time of the run, from its creation on or of its attempt, is used up. */
   timedOut: boolean
   versionId: VersionId
 }

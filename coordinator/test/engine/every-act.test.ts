@@ -9,6 +9,7 @@ import type { JournalOp } from '@windlass/shared/wire/journal.ts'
 import { noChanges } from '../../engine/rules/journal.ts'
 import { takeOp } from '../../engine/rules/journal-op.ts'
 import { begin, goOn, lose, park, settle } from '../../engine/rules/outcome.ts'
+import { useUp } from '../../engine/rules/out-of-time.ts'
 import type { Moving, ProcessState } from '../../engine/rules/run.ts'
 import { goOver } from '../../engine/commit/overtime.ts'
 import { timeOut } from '../../engine/commit/time-out.ts'
@@ -49,6 +50,13 @@ type Act = (run: Moving, version: Version) => void
 const ACTS: [string, Act][] = [
   ['start', (run) => begin(run, 0)],
   ['resume', (run) => goOn(run, 0)],
+  [
+    'resume timed-out',
+    (run, version) => {
+      goOn(run, 0)
+      useUp(run, version)
+    },
+  ],
   ...(['sleep', 'input', 'child'] as const).map((kind): [string, Act] => [`park ${kind}`, (run) => park(run, kind, 0)]),
   ...[false, true].flatMap((isOffered) =>
     ENDINGS.map((ending): [string, Act] => [

@@ -63,7 +63,7 @@ async function overtime(run: string): Promise<Why> {
 }
 
 const codesOf = ({ causes }: Why) => causes.map(({ code }) => code)
-const USED_UP = /^The time from its creation on is used up: .* it fails with RUN_TIMED_OUT\./
+const USED_UP = /^Its time is used up: .* it fails with RUN_TIMED_OUT\./
 
 test('a run whose time is over says so, whatever its process does', async () => {
   const { crew, workflow } = await aScene({ timeout: { wall: '1h' } })
@@ -135,4 +135,17 @@ test('a silent runner of a run whose time is over lets it fail, and none goes on
   assert.deepEqual(codesOf(silent), ['RUNNER_SILENT', 'CANCELLING'])
   assert.match(silent.summary, /When it is not heard of until .* UTC, it fails with RUN_TIMED_OUT\.$/)
   assert.match(silent.causes[1]!.message, /If it ended before that and its agent tells so later, that counts\./)
+})
+
+test('a run whose program was told that the time of its attempt is over says so, and when it ends in any case', async () => {
+  const { crew, workflow } = await aScene({ timeout: { active: '1h' }, cancelGrace: '5m' })
+  await aRun(c, { workflow })
+  const offer = await accepted(crew)
+  await crew.link.report(offer, 1, start(), ['resume', Date.now(), 'timed-out'])
+  const why = await whyOf(offer.run)
+  assert.deepEqual([why.status, codesOf(why)], ['running', ['CANCELLING']])
+  assert.match(why.summary, USED_UP)
+  const [cause] = why.causes
+  assert.match(cause!.message, / At .* UTC it ends in any case\./)
+  assert.equal(cause!.until, await deadlineOf(offer.run))
 })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -7,6 +8,7 @@ import type { ProgramEvent } from '../../../run/program/output.ts'
 import type { ProgramStart } from '../../../run/program/program.ts'
 import { aTime } from '../../_kit/a-time.ts'
 import { handMadeFiles } from '../../_kit/hand-made.ts'
+import { standStillUntil } from '../../_kit/stand-still.ts'
 import { aStage, aStart, texts } from '../programs.ts'
 
 const HOUR_MS = 3_600_000
@@ -19,7 +21,8 @@ async function aProgram(t: TestContext, body: string, more: Partial<ProgramStart
   await mkdir(folder, { recursive: true })
   for (const [name, text] of Object.entries(handMadeFiles(body))) await writeFile(path.join(folder, name), text)
   const events: ProgramEvent[] = []
-  const start = { ...aStart(folder), timeoutMs: 1000, graceMs: 50, ...more }
+  const save = () => events.push({ at: 0, channel: 'log', type: 'saved', data: { text: 'saved' } })
+  const start = { ...aStart(folder), timeoutMs: 1000, graceMs: 50, save, ...more }
   const program = stage.processes.run(start, (batch) => {
     events.push(...batch)
     announce()
@@ -28,7 +31,7 @@ async function aProgram(t: TestContext, body: string, more: Partial<ProgramStart
     until(`its ${name}`, () => events.find((event) => event.channel === name))
   const printed = () => texts(events.filter((event) => event.channel === 'log'))
   const said = (text: string) => until(`'${text}'`, () => printed().includes(text))
-  return { time, program, channel, said }
+  return { time, program, channel, said, folder, events }
 }
 
 const WAITS = `say('computes'); await kept(1); await waitFor(1); say('goes on'); await kept(2); done()`
@@ -79,3 +82,33 @@ for (const [ms, how] of [
     assert.equal((await program.done).how, how)
   })
 }
+
+const LATE_ENDINGS = {
+  returned: `frame('returned', 'null')`,
+  threw: `frame('threw', JSON.stringify({ name: 'Error', message: 'mine' }))`,
+} as const
+
+for (const [how, says] of Object.entries(LATE_ENDINGS)) {
+  test(`'${how}', said while its agent stood still, counts before its time that was over then`, async (t) => {
+    const body = `const { writeFileSync } = await import('node:fs'); say('computes'); await kept(1); ${says}
+      writeFileSync(new URL('said', import.meta.url), '')`
+    const { time, program, said, folder } = await aProgram(t, body)
+    await said('computes')
+    time.pass(900)
+    program.confirm(1)
+    // Nothing of this agent has a turn meanwhile; what lies in the pipe is there when it goes on.
+    standStillUntil(() => existsSync(path.join(folder, 'said')))
+    time.stall(40_000)
+    assert.equal((await program.done).how, how)
+  })
+}
+
+test('that its time is over is written down before the program hears of it', async (t) => {
+  const body = `say('computes'); await message('cancel'); say('undoes'); done()`
+  const { time, program, said, events } = await aProgram(t, body, { graceMs: 15_000 })
+  await said('computes')
+  time.pass(1000)
+  assert.deepEqual(await program.done, { how: 'timed-out', timeoutMs: 1000 })
+  const told = events.map(({ channel, data }) => (channel === 'resume' ? data : texts([{ data } as ProgramEvent])[0]))
+  assert.deepEqual(told, ['computes', 'timed-out', 'saved', 'undoes'])
+})

@@ -55,6 +55,14 @@ test('one that is given up is killed, whatever it was asked before', () => {
   assert.deepEqual([course.isForced, actions[1]], [true, ['disarm', 'kill', 'settle']])
 })
 
+test('one whose time was over is known to be out of time, whoever gives it up after that', () => {
+  const timedOut: CourseEvent = { t: 'asked', message: { why: 'timed-out', reason: '', graceMs: 100 } }
+  assert.equal(after(timedOut, LOST).course.isOutOfTime, true)
+  assert.deepEqual(after(timedOut, LOST).course.stop, { why: 'lost', reason: 'fenced' })
+  for (const course of [after(CANCEL, timedOut).course, after(RETURNED, timedOut).course, after(LOST).course])
+    assert.equal(course.isOutOfTime, false)
+})
+
 test('one that cannot replay is killed, and its own word before that counts', () => {
   const blocked: CourseEvent = {
     t: 'blocked',

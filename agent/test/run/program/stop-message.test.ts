@@ -19,11 +19,38 @@ test('a program that was taken back is told of a handover where its runtime know
 })
 
 test('of a program that goes elsewhere only what it returns is its end', () => {
-  const facts = { isForced: false, hasStarted: true, wasTaken: false, timeoutMs: 1, enclosure: undefined }
+  const facts = {
+    isForced: false,
+    isOutOfTime: false,
+    hasStarted: true,
+    wasTaken: false,
+    timeoutMs: 1,
+    enclosure: undefined,
+  }
   const after = (outcome: Parameters<typeof endingOf>[1]['outcome']) =>
     endingOf({ exitCode: 0, signal: null }, { ...facts, stop: { why: 'handover' }, outcome }).how
   assert.equal(after({ how: 'returned', outputText: '1' }), 'returned')
   assert.equal(after({ how: 'threw', error: { name: 'Error', message: 'no' } }), 'lost')
   assert.equal(after({ how: 'blocked', mismatch: { expected: '', received: '', at: '' } }), 'lost')
   assert.equal(after(undefined), 'lost')
+})
+
+test('of a program whose time was over that is its end, whoever gave it up after that', () => {
+  const facts = {
+    isForced: true,
+    isOutOfTime: true,
+    hasStarted: true,
+    wasTaken: false,
+    timeoutMs: 1,
+    enclosure: undefined,
+  }
+  const outcome = { how: 'returned', outputText: '1' } as const
+  for (const why of ['timed-out', 'lost'] as const)
+    for (const said of [undefined, outcome]) {
+      const ending = endingOf(
+        { exitCode: null, signal: 'SIGKILL' },
+        { ...facts, stop: { why, reason: '' }, outcome: said },
+      )
+      assert.deepEqual(ending, { how: 'timed-out', timeoutMs: 1 })
+    }
 })

@@ -144,9 +144,9 @@ async function takeNow(
   const payload = isLarge ? NOT_READ : readFrom(source, body, headers['content-type'])
   const value = 'invalid' in payload ? undefined : payload.value
   const event = namedEvent(eventOf(source.about, headers, value))
-  const row = await rowOf(deps, verified, event)
   const handshake = handshakeOf(source.about.kind, value)
   if (handshake) {
+    const row = await rowOf(deps, verified, event)
     const committed = await write({ ...row, whole: HANDSHAKE, decided: [], starts: [] })
     return { id: row.id, committed, handshake }
   }
@@ -154,6 +154,9 @@ async function takeNow(
   const found = isLarge
     ? noneOf(await workflowsOf(deps, source, wanting), 'too_large', tooLarge(body.length, deps.config.maxInputBytes))
     : await startsOf(deps, { ...verified, event, id, payload, mayMerge: !replay })
+  // Before its payload is stored, where nobody would remove it.
+  replay?.assert(found)
+  const row = await rowOf(deps, verified, event)
   const { runs, decided } = isLongAgo(since) ? await stillStarting(deps, await lookAgain(), found) : found
   replay?.assert({ runs, decided })
   const knownBy = { id, once: verified.once, ...(isIdOpen(source.about) && { body }) }

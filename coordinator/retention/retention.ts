@@ -54,13 +54,19 @@ function present(row: store.RetentionRow | undefined, limits: Limits): Retention
   }
 }
 
-/** For how many days they are kept; undefined: for ever. */
-export function daysOf(row: Pick<store.RetentionRow, 'runsDays' | 'deliveriesDays'>, limits: Limits) {
+/**
+ * For how many days they are kept at a moment; undefined: for ever. What an org has said may not act yet, but takes
+ * nothing from what the operator has set, or who changes it each hour would keep all for ever.
+ */
+export function daysOf({ actsAt, ...said }: store.RetentionRow, limits: Limits, now: number) {
+  const own = actsAt.getTime() <= now ? said : NOTHING
   return {
-    runs: lower(row.runsDays, limits.maxRunsDays),
-    deliveries: lower(row.deliveriesDays, limits.maxDeliveriesDays),
+    runs: lower(own.runsDays, limits.maxRunsDays),
+    deliveries: lower(own.deliveriesDays, limits.maxDeliveriesDays),
   }
 }
+
+const NOTHING = { runsDays: null, deliveriesDays: null }
 
 function lower(own: number | null, most: number | undefined): number | undefined {
   return own === null ? most : Math.min(own, most ?? own)

@@ -6,8 +6,10 @@ export async function add(tx: Tx, keys: readonly string[]): Promise<void> {
   await tx`insert into object_removals (key) select unnest(${[...keys]}::text[]) on conflict (key) do nothing`
 }
 
-export async function next(db: Db, most: number): Promise<string[]> {
-  const rows = await db<{ key: string }[]>`select key from object_removals order by key limit ${most}`
+/** The next keys behind one. */
+export async function next(db: Db, after: string, most: number): Promise<string[]> {
+  const rows = await db<{ key: string }[]>`
+    select key from object_removals where key > ${after} order by key limit ${most}`
   return rows.map(({ key }) => key)
 }
 

@@ -38,8 +38,8 @@ export async function beginRetention({ db, log, config, databaseClock }: Retenti
   }
   const now = databaseClock.now()
   const orgs = (await store.listAll(db)).filter((row) => {
-    const days = daysOf(row, config)
-    return (days.runs ?? days.deliveries) !== undefined && row.actsAt.getTime() <= now
+    const days = daysOf(row, config, now)
+    return (days.runs ?? days.deliveries) !== undefined
   })
   await db.begin((tx) => enqueueTurns(tx, orgs))
 }
@@ -49,7 +49,10 @@ function enqueueTurns(tx: Tx, orgs: readonly { orgId: OrgId }[]): Promise<void> 
   return enqueue(tx, 'retention:turn', jobs)
 }
 
-/** Deletes what an org keeps no longer. What is left after a turn is for the next one. */
+/**
+ * Deletes what an org keeps no longer. What is left after a turn is for the next one. What fails, as a payload that
+ * cannot be removed, keeps nothing else.
+ */
 export async function retentionTurn(
   deps: RetentionDeps,
   { orgId: org }: Jobs['retention:turn'],
@@ -57,10 +60,15 @@ export async function retentionTurn(
 ): Promise<void> {
   const orgId = org as OrgId
   const since = performance.now()
-  const pieces = [runsPiece, latePiece, deliveriesPiece, objectsPiece]
-  for (const piece of pieces)
-    while (await piece(deps, orgId))
-      if (performance.now() - since >= turnMs) return deps.db.begin((tx) => enqueueTurns(tx, [{ orgId }]))
+  const isOver = () => performance.now() - since >= turnMs
+  const failures: unknown[] = []
+  for (const piece of [runsPiece, latePiece, deliveriesPiece, createObjectsPiece()])
+    try {
+      while (await piece(deps, orgId)) if (isOver()) return await deps.db.begin((tx) => enqueueTurns(tx, [{ orgId }]))
+    } catch (error) {
+      failures.push(error)
+    }
+  if (failures.length > 0) throw failures[0]
 }
 
 /** Answers whether there may be more. */
@@ -68,9 +76,10 @@ type Piece = (deps: RetentionDeps, orgId: OrgId) => Promise<boolean>
 
 /** What an org keeps may change between two pieces. Undefined: it keeps all of these, or is still to be asked. */
 function endOf(deps: RetentionDeps, row: store.RetentionRow, kind: 'runs' | 'deliveries'): number | undefined {
+  if (Math.abs(deps.databaseClock.aheadMs()) > MOST_APART_MS) return undefined
   const now = deps.databaseClock.now()
-  const days = daysOf(row, deps.config)[kind]
-  return days === undefined || row.actsAt.getTime() > now ? undefined : now - days * DAY_MS
+  const days = daysOf(row, deps.config, now)[kind]
+  return days === undefined ? undefined : now - days * DAY_MS
 }
 
 const runsPiece: Piece = (deps, orgId) =>
@@ -111,7 +120,7 @@ const deliveriesPiece: Piece = (deps, orgId) =>
   deps.db.begin(async (tx) => {
     const end = endOf(deps, await store.lock(tx, orgId), 'deliveries')
     if (end === undefined) return false
-    const { ids, keys } = await deliveries.removeOldest(tx, orgId, { before: firstIdAt('dlv', end), most: PORTION })
+    const { ids, keys } = await deliveries.removeOldest(tx, orgId, { end, most: PORTION })
     // What an earlier version has put there lies under its digest, and may be the payload of others as well.
     await objects.add(
       tx,
@@ -129,12 +138,29 @@ async function noteDeleted(tx: Tx, orgId: OrgId, what: 'runs' | 'deliveries', id
   await record(tx, ourselves(orgId), { action: 'retention.delete', target, after: { [what]: ids.length, first, last } })
 }
 
-/** What lay beside the database, of all orgs: after the commit that nobody finds it by any more. */
-const objectsPiece: Piece = async ({ db, objects: there }) => {
-  const keys = await objects.next(db, PORTION)
-  for (const key of keys) await there.delete(key)
-  await objects.remove(db, keys)
-  return keys.length === PORTION
+/**
+ * What lay beside the database, of all orgs: after the commit that nobody finds it by any more. What cannot be removed
+ * is passed over until the next turn; where all is like that, none is asked for.
+ */
+function createObjectsPiece(): Piece {
+  let [after, isAnyGone] = ['', false]
+  return async ({ db, log, objects: there }) => {
+    const keys = await objects.next(db, after, PORTION)
+    const gone: string[] = []
+    let failed: { key: string; error: unknown } | undefined
+    for (const key of keys)
+      try {
+        await there.delete(key)
+        gone.push(key)
+      } catch (error) {
+        failed ??= { key, error }
+      }
+    await objects.remove(db, gone)
+    if (failed) log.warn('retention.payloads.left', { ...failed, payloads: keys.length - gone.length })
+    after = keys.at(-1) ?? after
+    isAnyGone ||= gone.length > 0
+    return keys.length === PORTION && isAnyGone
+  }
 }
 
 const min = (a: string, b: string) => (a < b ? a : b)

@@ -3,7 +3,7 @@ import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Acting } from '../../actor.ts'
 import { record } from '../../audit/record.ts'
-import type { Db, Tx } from '../../db/client.ts'
+import type { Db, Sql, Tx } from '../../db/client.ts'
 import { enqueue, type Jobs, TURN_MS } from '../../jobs/queue.ts'
 import * as store from '../store/erase.ts'
 
@@ -19,7 +19,7 @@ export async function deleteRun(deps: { db: Db }, caller: Acting, runId: RunId):
     if (run.deletedAt !== null) return
     const { status } = run
     if (!isFinal(status)) throw notFinished(runId, status)
-    const child = (await store.unfinishedBelow(tx, [runId])).get(runId)
+    const child = await store.unfinishedBelow(tx, runId)
     if (child) throw hasUnfinishedChildren(runId, child)
     await record(tx, caller, { action: 'runs.delete', target: { type: 'run', id: runId }, before: { status } })
     await erased(tx, orgId, [run], caller.id)
@@ -27,25 +27,49 @@ export async function deleteRun(deps: { db: Db }, caller: Acting, runId: RunId):
 }
 
 /**
- * Deletes of these runs those that ended before the moment, unless something below them has not ended. Answers which
- * are deleted after that, also those that were before, and which of them by this.
+ * Deletes of these runs those that ended before the moment, unless something below them may not have ended. Answers
+ * which are deleted after that, also those that were before, and which of them by this. Nobody waits for it but who
+ * deletes the same: others go on with what has not ended, and a large tree takes a while.
  */
 export async function deleteEnded(
   tx: Tx,
   orgId: OrgId,
   { runIds, before, by }: { runIds: readonly RunId[]; before: Date; by: string },
 ): Promise<{ deleted: RunId[]; gone: ReadonlySet<RunId> }> {
-  const runs = await store.lockForErasure(tx, orgId, runIds)
-  const isGone = ({ deletedAt }: store.Erasable) => deletedAt !== null
-  const ended = runs.filter((run) => !isGone(run) && run.finishedAt !== null && run.finishedAt < before)
-  const below = await store.unfinishedBelow(
+  const found = await store.findErasable(tx, orgId, runIds)
+  const ended = found.filter((run) => !isGone(run) && run.finishedAt !== null && run.finishedAt < before)
+  const quiet = await quietOf(
     tx,
     ended.map(({ id }) => id),
   )
-  const erasable = ended.filter(({ id }) => !below.has(id))
+  const locked = await store.lockForErasure(tx, orgId, quiet)
+  const erasable = locked.filter((run) => !isGone(run))
   await erased(tx, orgId, erasable, by)
-  const gone = new Set([...runs.filter(isGone), ...erasable].map(({ id }) => id))
+  const gone = new Set([...found.filter(isGone), ...locked].map(({ id }) => id))
   return { deleted: erasable.map(({ id }) => id), gone }
+}
+
+const isGone = ({ deletedAt }: store.Erasable) => deletedAt !== null
+
+/** Runs below others that are looked at in one go. Behind them only those without any pass. */
+const MOST_BELOW = 20_000
+
+/** Those below which all has ended, for sure. Of large trees it is known once what is below is deleted. */
+export async function quietOf(sql: Sql, runIds: readonly RunId[], most = MOST_BELOW): Promise<RunId[]> {
+  if (runIds.length === 0) return []
+  const below = await store.someBelow(sql, runIds, most)
+  const loud = below.length < most ? aboveUnfinished(below) : await store.withChildren(sql, runIds)
+  return runIds.filter((id) => !loud.has(id))
+}
+
+function aboveUnfinished(below: readonly store.Below[]): Set<RunId> {
+  const parents = new Map(below.map(({ id, parentRunId }) => [id, parentRunId]))
+  const above = new Set<RunId>()
+  for (const { id, isFinal: isOver } of below) {
+    if (isOver) continue
+    for (let at = parents.get(id); at !== undefined && !above.has(at); at = parents.get(at)) above.add(at)
+  }
+  return above
 }
 
 /** Runs that are locked, finished and not deleted become deleted ones, with the transaction. */

@@ -2,6 +2,7 @@ import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { isFinal, RUN_STATUSES, type RunStatus } from '@windlass/shared/model/run.ts'
 import { onlyFilters } from '../../db/by-key.ts'
 import type { Db, Sql, Tx } from '../../db/client.ts'
+import type { Fragment } from '../../db/newest.ts'
 import { unnest } from '../../db/unnest.ts'
 
 const UNFINISHED = RUN_STATUSES.filter((status) => !isFinal(status))
@@ -25,20 +26,62 @@ export async function lockForErasure(tx: Tx, orgId: OrgId, runIds: readonly RunI
     for update`
 }
 
-/** Those of these runs below which something has not ended, at any depth, each with one such run. */
-export async function unfinishedBelow(tx: Tx, runIds: readonly RunId[]): Promise<Map<RunId, RunId>> {
-  const rows = await tx<{ root: RunId; id: RunId }[]>`
+/** As `lockForErasure`, of runs that others may go on with: it waits for nobody. */
+export async function findErasable(sql: Sql, orgId: OrgId, runIds: readonly RunId[]): Promise<Erasable[]> {
+  return sql<Erasable[]>`
+    select id, status, cursor, entries, finished_at, deleted_at
+    from runs
+    where id = any(${[...runIds]}) and ${onlyFilters(sql, sql`org_id = ${orgId}`)}`
+}
+
+/**
+ * Runs below these, each once, as far as it has to be looked: below one that has not ended it need not, and below a
+ * deleted one all has ended, as else it were not deleted. Both stay so.
+ */
+function below(sql: Sql, runIds: readonly RunId[]): Fragment {
+  return sql`
     with recursive below as (
-      select parent_run_id as root, id, status from runs where parent_run_id = any(${[...runIds]})
-      union all
-      select b.root, r.id, r.status
+      select id, parent_run_id, status
+      from runs
+      where parent_run_id = any(${[...runIds]}) and deleted_at is null
+      union
+      select r.id, r.parent_run_id, r.status
       from below b
       join runs r on r.parent_run_id = b.id
-    )
-    select distinct on (root) root, id
-    from below
-    where status = any(${UNFINISHED})`
-  return new Map(rows.map(({ root, id }) => [root, id]))
+      where b.status <> all(${UNFINISHED}) and r.deleted_at is null
+    )`
+}
+
+/** One that has not ended, at any depth below the run. */
+export async function unfinishedBelow(sql: Sql, runId: RunId): Promise<RunId | undefined> {
+  const [row] = await sql<{ id: RunId }[]>`
+    ${below(sql, [runId])}
+    select id from below where status = any(${UNFINISHED}) limit 1`
+  return row?.id
+}
+
+export interface Below {
+  id: RunId
+  parentRunId: RunId
+  isFinal: boolean
+}
+
+/** At most so many of the runs below these. */
+export async function someBelow(sql: Sql, runIds: readonly RunId[], most: number): Promise<Below[]> {
+  return sql<Below[]>`
+    ${below(sql, runIds)}
+    select id, parent_run_id, status <> all(${UNFINISHED}) as is_final from below limit ${most}`
+}
+
+/** Those of these runs that have called one which is not deleted. */
+export async function withChildren(sql: Sql, runIds: readonly RunId[]): Promise<Set<RunId>> {
+  const rows = await sql<{ id: RunId }[]>`
+    select p.id
+    from unnest(${[...runIds]}::text[]) as p (id)
+    cross join lateral (
+      select 1 from runs r where r.parent_run_id = p.id and r.deleted_at is null limit 1
+    ) child`
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** Leaves of runs what others point to. Their logs and journals, which may be long, are left to `erasePiece`. */

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
@@ -48,12 +50,15 @@ test('a replay is the same bytes again, and no repetition', async () => {
 test('while its workflow is disabled deliveries are 200 and recorded, and replayed afterwards', async () => {
   const hook = await aReceiver()
   await c.call(ops.workflows.disable, { org: c.org, workflow: hook.slug })
-  const { status, receipt } = await deliver(hook, { body: '{"n":1}' })
+  const body = JSON.stringify({ text: 'x'.repeat(200_000) })
+  const { status, receipt } = await deliver(hook, { body })
   assert.equal(status, 200)
   assert.equal(receipt.delivery.outcome, 'disabled')
   assert.deepEqual(receipt.runs, [])
   await assert.rejects(replay(receipt.delivery.id), refusal('WORKFLOW_DISABLED'))
   assert.equal((await listed(hook)).length, 1, 'a refused replay leaves no row')
+  const stored = await readdir(join(c.deps.config.home, 'objects', 'deliveries'))
+  assert.deepEqual(stored, [receipt.delivery.id], 'nor a copy of the payload')
   await c.call(ops.workflows.enable, { org: c.org, workflow: hook.slug })
   assert.equal((await replay(receipt.delivery.id)).delivery.outcome, 'triggered')
 })

@@ -4,6 +4,7 @@ import type { RunId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
+import { quietOf } from '../../engine/commit/delete-run.ts'
 import { beginRetention, type RetentionDeps, retentionTurn } from '../../retention/work.ts'
 import { anAgent, end, returned, start } from '../_kit/agent.ts'
 import { aCoordinator, anOrg, aRun, asOwner, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -117,7 +118,8 @@ test('nothing is deleted before the hour is over, nor by clocks that are apart',
   assert.equal((await jobs()).length, 0)
   await beginRetention({ ...inDays(5), databaseClock: { ...inDays(5).databaseClock, aheadMs: () => 2 * 3_600_000 } })
   assert.equal((await jobs()).length, 0)
-  assert.equal(await isDeleted(id), false)
+  await turn({ ...inDays(5), databaseClock: { ...inDays(5).databaseClock, aheadMs: () => -2 * 3_600_000 } })
+  assert.equal(await isDeleted(id), false, 'nor where they went apart behind the hour')
   await update({ runsDays: null })
 })
 
@@ -157,6 +159,50 @@ test('what the service keeps counts for orgs that have said nothing, or more', a
   assert.equal(await isDeleted(id), false)
   await turn(inDays(31, { maxRunsDays: 30 }))
   assert.equal(await isDeleted(id), true)
+})
+
+test('who changes what he says each hour keeps nothing for longer than the service does', async () => {
+  const id = await aFinishedRun()
+  await update({ runsDays: 20 })
+  await c.db`update retention set acts_at = now() + interval '40 days' where org_id = ${c.orgId}`
+  await turn(inDays(29, { maxRunsDays: 30 }))
+  assert.equal(await isDeleted(id), false)
+  await beginRetention(inDays(31, { maxRunsDays: 30 }))
+  await turn(inDays(31, { maxRunsDays: 30 }))
+  assert.equal(await isDeleted(id), true)
+  await update({ runsDays: null })
+})
+
+test('nobody who goes on with a run waits for the look at it', async () => {
+  const { id } = await aRun(c, { workflow: 'any' })
+  const ended = await aFinishedRun()
+  await update({ runsDays: 1 })
+  await c.db.begin(async (tx) => {
+    await tx`select from runs where id = ${id} for update`
+    await turn(inDays(3))
+  })
+  assert.deepEqual([await isDeleted(id), await isDeleted(ended)], [false, true])
+  await c.call(ops.runs.cancel, { run: id })
+  await update({ runsDays: null })
+})
+
+test('what has not ended is found below all that called it, and of large trees only those without calls are quiet', async () => {
+  const runs: RunId[] = []
+  for (let i = 0; i < 6; i++) runs.push(await aFinishedRun())
+  const [top, child, , grandchild, other, child2] = runs as [RunId, RunId, RunId, RunId, RunId, RunId]
+  const { id: live } = await aRun(c, { workflow: 'any' })
+  const calls = [[top, child], [child, grandchild], [grandchild, live], [other, child2]] as const
+  for (const [parent, run] of calls)
+    await c.db`update runs set parent_run_id = ${parent}, parent_entry = 1 where id = ${run}`
+  const quiet = (most?: number) => quietOf(c.db, runs, most)
+  const alone = runs[2]!
+  assert.deepEqual(await quiet(), [alone, other, child2])
+  assert.deepEqual(await quiet(3), [alone, child2])
+  await assert.rejects(c.call(ops.runs.delete, { run: top }), refusal('RUN_HAS_LIVE_CHILDREN'))
+  await c.call(ops.runs.cancel, { run: live })
+  assert.deepEqual(await quiet(), runs)
+  for (const run of [grandchild, child2]) await c.call(ops.runs.delete, { run })
+  assert.deepEqual(await quiet(3), runs, 'all below is deleted')
 })
 
 test('a turn that is over leaves the rest to the next one', async () => {

@@ -231,7 +231,8 @@ export class Entries {
     if (this.#needs.isOver()) return
     const found = this.#pending.get(call.n)
     if (found && this.#needs.isWithheld(found, scope, outcome)) return
-    if (!found || !this.#pending.has(call.n)) return void settle(call, outcome)
+    // The run is to end: what is recorded has happened before this.
+    if (!found || !this.#pending.has(call.n)) return this.#refused.give(call, outcome)
     found.outcome = outcome
     // One that has failed is tried again, or somebody has dealt with it.
     if (outcome.state === 'done') this.#needs.leftBehind.returned(scope, ({ n }) => this.#hasOutcome(n))

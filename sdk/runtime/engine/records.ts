@@ -12,8 +12,8 @@ interface Records {
   hasUnissued(): boolean
   /** The first that the last process had called inside of this step. */
   unissuedInside(step: StepKey): JournalRecord | undefined
-  /** The entry that is the same call. */
-  match(call: Call): JournalRecord | undefined
+  /** The entry that is the same call, and that no other is bound to; `among`: of these, bound or not. */
+  match(call: Call, among?: ReadonlySet<JournalRecord>): JournalRecord | undefined
   /** Among the calls the one that is most like an entry of the same kind and name. */
   nearest(calls: readonly Call[]): Alike | undefined
   issue(record: JournalRecord): void
@@ -76,8 +76,8 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
     unissued: () => unissued.values(),
     hasUnissued: () => unissued.size > 0,
     unissuedInside,
-    match: (call) => {
-      const isFree = (record: JournalRecord) => unissued.has(record.n)
+    match: (call, among) => {
+      const isFree = (record: JournalRecord) => (among ? among.has(record) : unissued.has(record.n))
       const record = byKey.get(keyOf(call))
       if (record && isFree(record)) return record
       return hidden.find((each) => isFree(each) && isSameCall(each, call))

@@ -27,6 +27,8 @@ export class Replay {
   readonly #records: ReturnType<typeof createRecords>
   readonly #hooks: ReplayHooks
   #held: Call[] = []
+  /** What calls have got that are only like it, in a run that is to end. */
+  readonly #likened = new Set<JournalRecord>()
 
   constructor(journal: readonly JournalRecord[], hooks: ReplayHooks) {
     this.#journal = journal
@@ -46,10 +48,15 @@ export class Replay {
     return record !== undefined
   }
 
-  /** What is recorded of the call, which has not been made here before; once. */
+  /**
+   * What is recorded of the call, which has not been made here before; once. Also where another has got that by
+   * likeness: a program that hears of its end may call more than before, and what this one has come to is no news.
+   */
   recorded(call: Call): JournalRecord | undefined {
-    const record = this.#records.match(call)
-    if (record) this.#records.issue(record)
+    const record = this.#records.match(call) ?? this.#records.match(call, this.#likened)
+    if (!record) return undefined
+    this.#likened.delete(record)
+    this.#records.issue(record)
     return record
   }
 
@@ -61,7 +68,9 @@ export class Replay {
     const missing = this.#records.firstUnissued()
     if (before && !(missing && comesBefore(missing, before))) return undefined
     const found = this.#records.nearest(calls)
-    if (found) this.#records.issue(found.record)
+    if (!found) return undefined
+    this.#records.issue(found.record)
+    this.#likened.add(found.record)
     return found
   }
 

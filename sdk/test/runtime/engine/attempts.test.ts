@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Body, lostOnce, resume, soonest, until } from './bodies.ts'
-import type { Calls } from './calls.ts'
+import { callsOn, type Calls } from './calls.ts'
+import { execute } from './process.ts'
 import { aWorld } from './world.ts'
 
 for (const wasGiven of [true, false]) {
@@ -110,6 +111,33 @@ test('a race keeps its winner when the program throws behind it', async () => {
   world.completeNext()
   world.attempt = 2
   assert.deepEqual(await until(0, world, body), { how: 'returned', value: 'step' })
+})
+
+test('a race keeps its winner when the run is to end, and what had failed is executed again', async () => {
+  const world = soonest()
+  const body: Body = async ({ sleep, step, ask }, { raw }) => {
+    const fails = async () => {
+      // It takes longer than the answer.
+      if (world.attempt === 1) await raw(10)
+      throw new Error('no')
+    }
+    const late = async () => {
+      await sleep(60_000)
+      await step('fails', fails).catch(() => {})
+      return 'late'
+    }
+    const winner = await Promise.race([late(), ask('go on?')])
+    await step('behind', () => {})
+    if (world.attempt === 1) await raw(100)
+    return String(winner).split(':')[0]
+  }
+  const isBehind = () => [...world.records.values()].some(({ name }) => name === 'fails')
+  assert.equal((await lostOnce(world, isBehind, body)).how, 'crashed')
+  world.attempt += 1
+  let asked = 0
+  const stops = () => (asked++ === 0 ? 0 : undefined)
+  const end = await execute({ program: (tools) => body(callsOn(tools), tools), world, replay: false, stops })
+  assert.deepEqual(end, { how: 'returned', value: 'input' })
 })
 
 test('what was given is told with the next call where a later attempt has to know of it, and else later', async () => {

@@ -75,6 +75,22 @@ test('what is called once something has rejected is not taken for what is record
   assert.deepEqual(await stopped(world, body), { how: 'returned', value: 'Error: stopped' })
 })
 
+test('a call that the program makes for its end takes nothing from one that is over', async () => {
+  let isReplay = false
+  const body: Body = async ({ call, ask }, { raw }) => {
+    // So that its replay is not through.
+    await raw(100)
+    if (isReplay) await call('notify', { text: 'stopped' }).catch(() => {})
+    const told = await call('notify', { text: 'shipped' }).catch(String)
+    await ask('go on?').catch(() => {})
+    return told
+  }
+  const world = aWorld(({ name }) => (name === 'go on?' ? Infinity : 1))
+  assert.equal((await until(2, world, body)).how, 'evicted')
+  isReplay = true
+  assert.deepEqual(await stopped(world, body), { how: 'returned', value: 'child:notify:{"input":{"text":"shipped"}}' })
+})
+
 test('what was put off is done after the shorter time, where it is put off again', () => {
   const timers: number[] = []
   const done: string[] = []

@@ -145,7 +145,7 @@ test('a runner that registered, failed once or was resumed by a clock that was a
     // Its default was made before the clock was movable.
     await c.deps.db`update runner_intake set since = now() where runner_id = ${agents[0]!.id}`
     await noteFailure(c.deps, agents[1]!.id)
-    await cordonBySystem(c.deps, agents[2]!.id, 'a test')
+    await cordonBySystem(c.deps, [agents[2]!.id], 'a test')
     await c.call(ops.runners.resume, { runner: agents[2]!.id })
     return agents as [TestAgent, TestAgent, TestAgent]
   })

@@ -113,9 +113,9 @@ export type Placement = readonly [run: string, epoch: number]
  * What happened in a run, numbered 1, 2, 3 … by its agent within the placement. An event is [at, type, data as JSON text];
  * `start` says that the program's process has begun, `j` is a word about the journal (JSON of a `JournalOp`), `end` is the last
  * entry. `park`: the program only waits, and its slot is free; `computeMs` is what it has computed since `start` or `resume`.
- * `resume`: it goes on, a replay being over; with `timed-out` it goes on in its grace alone, as the time of its attempt is
- * used up. That is in the spool before the program hears of it. Older coordinators pass over this word. Kept in the agent's
- * spool until acknowledged.
+ * `resume`: it goes on, a replay being over; with `timed-out` it goes on in its grace alone, as the time of its attempt
+ * is used up. That is in the spool before the program hears of it. Older coordinators pass over this word. Kept in the
+ * agent's spool until acknowledged.
  */
 export type Entry =
   | readonly ['e', at: number, type: string, dataText: string]

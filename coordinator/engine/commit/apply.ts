@@ -56,7 +56,7 @@ export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]
     moveRuns(deps, locking, async (tx, runs) => {
       if (batches.length > 1 && entriesToClose(batches, runs) > MOST_TO_CLOSE) throw new Error(TOO_MUCH_TO_CLOSE)
       const answer = await takeAll({ ...deps, tx, mayReturn }, runs, batches)
-      await setStopDeadlines(tx, deps, toldToStop(batches, answer.touched))
+      await setStopDeadlines(tx, deps, stoppedForTime(batches, answer.touched))
       return { moved: answer.touched, answer }
     }),
   )
@@ -65,9 +65,9 @@ export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]
 }
 
 /** Those whose agents say that their programs were told to stop, and that have not ended with that. */
-function toldToStop(batches: readonly ReadBatch[], touched: ReadonlySet<Moving>): Moving[] {
-  const told = new Set(batches.filter(({ entries }) => entries.some(isTimeUsedUp)).map(({ run }) => run))
-  return told.size === 0 ? [] : [...touched].filter((run) => told.has(run.id) && !isFinal(run.status))
+function stoppedForTime(batches: readonly ReadBatch[], touched: ReadonlySet<Moving>): Moving[] {
+  const stopped = new Set(batches.filter(({ entries }) => entries.some(isTimeUsedUp)).map(({ run }) => run))
+  return stopped.size === 0 ? [] : [...touched].filter((run) => stopped.has(run.id) && !isFinal(run.status))
 }
 
 const isTimeUsedUp = (entry: Entry) => entry[0] === 'resume' && entry[2] === 'timed-out'

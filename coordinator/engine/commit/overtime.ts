@@ -74,8 +74,8 @@ function overAt({ createdAt, timedOutAt }: Timed, { descriptor: { wallTimeoutMs 
 const OWN_ENDINGS: readonly Ending['how'][] = ['returned', 'threw', 'exited']
 
 /**
- * Whether this happened when the time was over: all that is told after the time of the attempt was used up. An agent may say when that was, but not before what it told last; the
- * future is never in time.
+ * Whether this happened when the time was over: all that is told after the time of the attempt was used up. An agent
+ * may say when that was, but not before what it told last; the future is never in time.
  */
 export function isOver(
   run: Pick<Moving, 'events' | 'activeMs'>,

@@ -130,8 +130,8 @@ export interface Moving {
   /** What this attempt has computed, in milliseconds. */
   activeMs: number
   /**
-   * The time from the run's creation on, or that of its attempt, is used up; its process is being stopped for that. False
-   * while what happened before that is taken.
+   * The time from the run's creation on, or that of its attempt, is used up; its process is being stopped for that.
+   * False while what happened before that is taken.
    */
   timedOut: boolean
   blocked: Blocked | null

@@ -29,7 +29,7 @@ after(async () => {
   await Promise.all([c.stop(), sweeping.stop()])
 })
 
-const TOLD: Entry = ['resume', Date.now(), 'timed-out']
+const TIME_USED_UP: Entry = ['resume', Date.now(), 'timed-out']
 const threw: Ending = { how: 'threw', error: { name: 'TimeoutError', message: 'the time is over' } }
 const lost: Ending = { how: 'lost', reason: 'its agent was killed' }
 
@@ -52,19 +52,22 @@ for (const ending of [
 ] as const)
   test(`one that was told that its time is over has no next attempt, however it ends: ${ending.how}`, async () => {
     const apart = await held(c)
-    assert.deepEqual(await apart.link.report(apart.offer, 2, stepped(1, 'charge'), TOLD), { kind: 'ack', seq: 3 })
+    assert.deepEqual(await apart.link.report(apart.offer, 2, stepped(1, 'charge'), TIME_USED_UP), {
+      kind: 'ack',
+      seq: 3,
+    })
     await apart.link.report(apart.offer, 4, stepped(2, 'refund'))
     // By its program's clock it may have been before that.
     await apart.link.report(apart.offer, 5, ['end', 1, ending, 10])
     assert.deepEqual(outcome(await runOf(c, apart.offer.run)), OUT_OF_TIME)
     const together = await held(c)
-    await together.link.report(together.offer, 2, stepped(1, 'charge'), TOLD, end(ending))
+    await together.link.report(together.offer, 2, stepped(1, 'charge'), TIME_USED_UP, end(ending))
     assert.deepEqual(outcome(await runOf(c, together.offer.run)), OUT_OF_TIME)
   })
 
 test('one whose agent is silent after that fails when the lease is over', async () => {
   const { agent, link, offer } = await held(sweeping)
-  await link.report(offer, 2, TOLD)
+  await link.report(offer, 2, TIME_USED_UP)
   agent.close()
   await ageLeases(sweeping, offer.run)
   await untilPolled('it is lost', async () => (await runOf(sweeping, offer.run)).finishedAt !== null)
@@ -73,7 +76,7 @@ test('one whose agent is silent after that fails when the lease is over', async 
 
 test('one that is cancelled after that is cancelled', async () => {
   const { link, offer } = await held(c)
-  await link.report(offer, 2, TOLD)
+  await link.report(offer, 2, TIME_USED_UP)
   await c.call(ops.runs.cancel, { run: offer.run })
   await link.report(offer, 3, end({ how: 'timed-out', timeoutMs: 1 }))
   assert.equal((await runOf(c, offer.run)).status, 'cancelled')

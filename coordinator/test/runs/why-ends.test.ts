@@ -137,7 +137,7 @@ test('a silent runner of a run whose time is over lets it fail, and none goes on
   assert.match(silent.causes[1]!.message, /If it ended before that and its agent tells so later, that counts\./)
 })
 
-test('a run whose program was told that the time of its attempt is over says so, and when it ends in any case', async () => {
+test('a run whose program was told that its time is over says so, and when it ends in any case', async () => {
   const { crew, workflow } = await aScene({ timeout: { active: '1h' }, cancelGrace: '5m' })
   await aRun(c, { workflow })
   const offer = await accepted(crew)

@@ -109,6 +109,8 @@ test('that its time is over is written down before the program hears of it', asy
   await said('computes')
   time.pass(1000)
   assert.deepEqual(await program.done, { how: 'timed-out', timeoutMs: 1000 })
-  const told = events.map(({ channel, data }) => (channel === 'resume' ? data : texts([{ data } as ProgramEvent])[0]))
-  assert.deepEqual(told, ['computes', 'timed-out', 'saved', 'undoes'])
+  const data = events.map(({ channel, data: one }) =>
+    channel === 'resume' ? one : texts([{ data: one } as ProgramEvent])[0],
+  )
+  assert.deepEqual(data, ['computes', 'timed-out', 'saved', 'undoes'])
 })

@@ -81,9 +81,9 @@ test('a call that the program makes for its end takes nothing from one that is o
     // So that its replay is not through.
     await raw(100)
     if (isReplay) await call('notify', { text: 'stopped' }).catch(() => {})
-    const told = await call('notify', { text: 'shipped' }).catch(String)
+    const answer = await call('notify', { text: 'shipped' }).catch(String)
     await ask('go on?').catch(() => {})
-    return told
+    return answer
   }
   const world = aWorld(({ name }) => (name === 'go on?' ? Infinity : 1))
   assert.equal((await until(2, world, body)).how, 'evicted')

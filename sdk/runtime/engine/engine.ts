@@ -4,11 +4,11 @@ import type { WaitCall } from '../waits.ts'
 import { whenAnswered } from './answers.ts'
 import { createArrival } from './arrival.ts'
 import type { Call, Scope } from './call.ts'
+import { createCalling } from './calling.ts'
 import { Entries } from './entries.ts'
 import { createGivenFailures } from './given-failures.ts'
 import { createHandover } from './handover.ts'
 import { createHolds } from './holds.ts'
-import { argumentsOf, cleanName, createCounter, NO_ARGUMENTS, type Arguments } from './identity.ts'
 import { Inbox } from './inbox.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 import { counts, createLeftBehind } from './left-behind.ts'
@@ -32,7 +32,7 @@ class JournalEngine implements Engine {
   readonly #hold = createHolds((on) => this.#port.holdOn(on))
   readonly #outbox: Outbox
   readonly #scopes = createScopes()
-  readonly #occurrenceOf = createCounter()
+  readonly #calling = createCalling(this.#scopes)
   readonly #inbox = new Inbox()
   readonly #arrival = createArrival(() => this.#state === 'replaying' && this.#port)
   readonly #handover = createHandover()
@@ -87,8 +87,9 @@ class JournalEngine implements Engine {
       threw: (step, error) => this.#failures.threw(step, error),
       gave: (error, call) => this.#failures.add(error, call),
       isWithheld: (step, scope, outcome) => this.#isWithheld(step, scope, outcome),
-      nearest: (calls, before) => this.#replay.nearest(calls, before),
+      nearest: (calls) => this.#replay.nearest(calls),
       isOver: () => isOver(this.#state),
+      turnSoon: () => this.#turnSoon(),
     })
     this.#replay = new Replay(replayed, {
       bind: (record, call) => this.#entries.bind(record, call),
@@ -108,18 +109,11 @@ class JournalEngine implements Engine {
   // The program calls.
 
   wait(wait: WaitCall): Promise<unknown> {
-    return this.#make(this.#callOf(wait.kind, wait.name, argumentsOf(wait.args), { wait }))
+    return this.#make(this.#calling.wait(wait))
   }
 
   step(name: string, act: () => unknown): Promise<unknown> {
-    return this.#make(this.#callOf('step', name, NO_ARGUMENTS, { act }))
-  }
-
-  #callOf(kind: Call['kind'], name: string, { hash, args }: Arguments, work: Call['work']): Call {
-    const within = this.#scopes.current()
-    const key = { parent: within?.path ?? '', kind, name: cleanName(name), hash }
-    const facts = { ...key, occurrence: this.#occurrenceOf(key), n: 0, position: 0, args, site: '', within, work }
-    return { ...facts, ...Promise.withResolvers<unknown>() }
+    return this.#make(this.#calling.step(name, act))
   }
 
   #make(call: Call): Promise<unknown> {
@@ -205,7 +199,7 @@ class JournalEngine implements Engine {
   }
 
   #deliver(): boolean {
-    const completion = this.#inbox.nextReady()
+    const completion = this.#inbox.nextReady((former) => this.#entries.retracing.mayGive(former))
     if (!completion) return false
     const isQuiet = this.#port.isQuiet(this.#entries.timers)
     const deadline = this.#entries.deadlineOf(completion)
@@ -222,7 +216,9 @@ class JournalEngine implements Engine {
   // The program stands still.
 
   idle(): boolean {
-    return isOpen(this.#state) ? this.#idleInReplay() || this.#inbox.hasReady() || this.#park() : isOver(this.#state)
+    if (!isOpen(this.#state)) return isOver(this.#state) || this.#entries.goOn()
+    const { retracing } = this.#entries
+    return this.#idleInReplay() || retracing.standsStill(this.#inbox.firstReady, this.#handover) || this.#park()
   }
 
   /** True: the replay has something to do, or is blocked. */
@@ -258,6 +254,7 @@ class JournalEngine implements Engine {
   // The run ends.
 
   answered(): Promise<void> {
+    this.#entries.retracing.giveUp()
     const given = { pending: this.#entries.pending, results: this.#inbox, outbox: this.#outbox, port: this.#port }
     return whenAnswered(given, () => isOpen(this.#state) && !isReplay(this.#state))
   }
@@ -283,9 +280,10 @@ class JournalEngine implements Engine {
     this.#arrival.putOff(act, withinMs)
   }
 
-  stop(reason: Error): void {
+  stop(reason: Error, patienceMs: number): void {
     if (!isOpen(this.#state)) return
     this.#reason = reason
+    this.#entries.mayRefuse(patienceMs, isReplay(this.#state) ? [...this.#replay.unissued()] : undefined)
     this.#move('stopped')
   }
 

@@ -2,7 +2,7 @@ import type { Completion, JournalOp, JournalRecord, SuspendKind } from '@windlas
 import { identityOf, settle, type Call, type Scope } from './call.ts'
 import { createFormer } from './former.ts'
 import { pathOf } from './identity.ts'
-import type { FormerResult, Inbox } from './inbox.ts'
+import type { Inbox } from './inbox.ts'
 import type { LeftBehind } from './left-behind.ts'
 import type { Alike } from './likeness.ts'
 import { checkRoom } from './limits.ts'
@@ -10,6 +10,7 @@ import type { Outbox, Deadline } from './outbox.ts'
 import { isAnyPending, outcomeBefore, outcomeOf, deadlineOf, waitedFor, type Pending } from './pending.ts'
 import type { EngineOptions, Port } from './port.ts'
 import { createRefused } from './refused.ts'
+import { createRetracing, PATIENCE_MS, withPatience, type Patience } from './retracing.ts'
 import type { Scopes } from './scopes.ts'
 import { executeStep, type Outcome } from './step.ts'
 
@@ -32,9 +33,11 @@ interface EntriesNeeds {
   gave(error: Error, call: Call): void
   leftBehind: LeftBehind
   /** What a replay has recorded of one of these with other arguments, as long as it is not through; see `Refused`. */
-  nearest(calls: readonly Call[], before: FormerResult | undefined): Alike | undefined
+  nearest(calls: readonly Call[]): Alike | undefined
   /** Nothing is said to anybody, and nothing given to the program. */
   isOver(): boolean
+  /** Something may be given that could not be given before. */
+  turnSoon(): void
 }
 
 /** Each step that is told so costs a word more, and no round trip. */
@@ -45,6 +48,7 @@ export class Entries {
   readonly #needs: EntriesNeeds
   readonly #former: ReturnType<typeof createFormer>
   readonly #refused: ReturnType<typeof createRefused>
+  #retracing: Patience
   readonly #pending = new Map<number, Pending>()
   /** Number of the last entry. */
   #last: number
@@ -58,8 +62,12 @@ export class Entries {
 
   constructor({ attempt, journal, entries, forgotten, replay }: EngineOptions, needs: EntriesNeeds) {
     this.#needs = needs
-    this.#refused = createRefused(needs)
-    this.#former = createFormer(journal.filter((record) => record.attempt < attempt))
+    this.#refused = createRefused({ ...needs, retracing: () => this.#retracing })
+    const before = journal.filter((record) => record.attempt < attempt)
+    this.#former = createFormer(before)
+    // A replay leads to where the program stood still.
+    const retracing = createRetracing(replay ? [] : before, (record) => this.#former.isLeftOut(record))
+    this.#retracing = withPatience(retracing, needs, PATIENCE_MS)
     this.#last = journal.reduce((most, { n }) => Math.max(most, n), entries)
     this.#forgotten = forgotten
     const replayed = replay ? journal.filter((record) => record.attempt === attempt) : []
@@ -72,6 +80,10 @@ export class Entries {
 
   get made(): number {
     return this.#made
+  }
+
+  get retracing(): Patience {
+    return this.#retracing
   }
 
   get timers(): number {
@@ -103,6 +115,8 @@ export class Entries {
   /** A call that no process of this attempt has made before. */
   begin(call: Call): void {
     this.#openScopes(call.within)
+    this.#retracing.called(call)
+    if (!this.#retracing.isOver) this.#needs.turnSoon()
     const record = this.#former.take(call)
     if (record) return this.#adopt(record, call)
     try {
@@ -142,10 +156,26 @@ export class Entries {
   refuse(call: Call, reason: Error, record = this.#former.take(call)): void {
     // Nobody may be looking at it just now, and that is no reason to end the run in the midst of its tidying up.
     call.promise.catch(() => {})
+    this.#retracing.called(call)
     const outcome = outcomeBefore(record)
+    if (outcome && call.kind === 'step') this.#retracing.cover(call)
     if (outcome) this.#refused.give(call, outcome, record)
     else if ('act' in call.work) void this.#execute(call, true)
     else this.#refused.reject(call, reason, record !== undefined)
+  }
+
+  /**
+   * The run is to end. `missing`: what a replay has recorded that the program has not come to. What is open does not
+   * reject before it is there, or so much time has passed.
+   */
+  mayRefuse(patienceMs: number, missing: readonly JournalRecord[] | undefined): void {
+    if (missing) this.#retracing = withPatience(createRetracing(missing), this.#needs)
+    this.#refused.begin(patienceMs)
+  }
+
+  /** In a run that is to end nothing of the program is in flight. True: it is given something. */
+  goOn(): boolean {
+    return this.#refused.goOn()
   }
 
   /**
@@ -174,6 +204,7 @@ export class Entries {
   #adopt(record: JournalRecord, call: Call): void {
     this.#made += 1
     this.#needs.outbox.send({ op: 'adopt', n: record.n, position: this.#made })
+    if (record.kind === 'step' && record.state !== 'open') this.#retracing.cover(record)
     this.bind({ ...record, position: this.#made }, call)
     this.#needs.adopted(record)
   }
@@ -231,6 +262,7 @@ export class Entries {
     if (this.#needs.isOver()) return
     const found = this.#pending.get(call.n)
     if (found && this.#needs.isWithheld(found, scope, outcome)) return
+    this.#retracing.cover(call)
     // The run is to end: what is recorded has happened before this.
     if (!found || !this.#pending.has(call.n)) return this.#refused.give(call, outcome)
     found.outcome = outcome

@@ -7,6 +7,8 @@ import { isHidden, isSameCall, keyOf } from './identity.ts'
 interface Former {
   /** Takes the entry that is the same call out, so that it serves once. */
   take(call: Call): JournalRecord | undefined
+  /** The next attempt is not given what has come of it. */
+  isLeftOut(record: JournalRecord): boolean
 }
 
 export function createFormer(journal: readonly JournalRecord[]): Former {
@@ -19,6 +21,7 @@ export function createFormer(journal: readonly JournalRecord[]): Former {
   }
   const hidden = [...byKey.values()].filter(isHidden)
   return {
+    isLeftOut: (record) => failures.isLeftOut(record),
     take: (call) => {
       const same = hidden.find((each) => byKey.has(keyOf(each)) && isSameCall(each, call))
       const record = byKey.get(keyOf(call)) ?? same

@@ -1,11 +1,11 @@
 import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
 
 /** Of an entry that an earlier attempt has left. */
-export type FormerResult = Pick<JournalRecord, 'attempt' | 'delivered' | 'former' | 'completed'>
+export type FormerResult = Pick<JournalRecord, 'attempt' | 'delivered' | 'after' | 'former' | 'completed'>
 
-/** The last attempt that was given it, and its place in the order there. */
-const lastGiven = ({ attempt, delivered, former }: FormerResult): JournalRecord['former'] =>
-  delivered === null ? former : [attempt, delivered]
+/** The last attempt that was given it, its place in the order there, and how many calls that had made by then. */
+export const lastGiven = ({ attempt, delivered, after, former }: FormerResult): JournalRecord['former'] =>
+  delivered === null ? former : [attempt, delivered, after]
 
 /**
  * What earlier attempts were given comes before what came since, else a race ends otherwise. The last of them counts
@@ -22,8 +22,9 @@ export function comesBefore(a: FormerResult, b: FormerResult): boolean {
 export class Inbox {
   readonly #results = new Map<number, Completion>()
   readonly #given = new Set<number>()
-  /** Those that the program can be given, in their order. */
-  readonly #ready: { n: number; former?: FormerResult }[] = []
+  /** Those that the program can be given, in their order: first what earlier attempts have left. */
+  readonly #former: { n: number; former: FormerResult }[] = []
+  readonly #ready: { n: number; former?: undefined }[] = []
 
   /** The first result of an entry counts. False: there is one already. */
   add(completion: Completion): boolean {
@@ -50,16 +51,26 @@ export class Inbox {
   makeReady(n: number, former?: FormerResult): void {
     if (!former) return void this.#ready.push({ n })
     // From the end: mostly they are asked for in that order, and there may be 25,000.
-    const before = this.#ready.findLastIndex((each) => !each.former || !comesBefore(former, each.former))
-    this.#ready.splice(before + 1, 0, { n, former })
+    const before = this.#former.findLastIndex((each) => !comesBefore(former, each.former))
+    this.#former.splice(before + 1, 0, { n, former })
   }
 
   hasReady(): boolean {
-    return this.#ready.length > 0
+    return this.firstReady !== undefined
   }
 
-  nextReady(): Completion | undefined {
-    return this.#results.get(this.#ready.shift()?.n ?? 0)
+  /** Where the next one stood. */
+  get firstReady(): { former?: FormerResult } | undefined {
+    return this.#former[0] ?? this.#ready[0]
+  }
+
+  /** `mayGive`: else it stays. */
+  nextReady(mayGive: (former: FormerResult | undefined) => boolean = () => true): Completion | undefined {
+    const first = this.#former[0] ?? this.#ready[0]
+    if (!first || !mayGive(first.former)) return undefined
+    if (first.former) this.#former.shift()
+    else this.#ready.shift()
+    return this.#results.get(first.n)
   }
 
   /** The program has it. */

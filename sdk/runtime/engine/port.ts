@@ -65,9 +65,10 @@ export interface Engine extends Waits {
   whenThere(act: () => void, withinMs: number): void
   /**
    * The run is to end: whatever is waited for rejects with this, now and from now on. What has been recorded of the run
-   * goes on to be given.
+   * goes on to be given, in the order of before. `patienceMs`: a program that is not where it stood has this long to
+   * come there, before what is open rejects.
    */
-  stop(reason: Error): void
+  stop(reason: Error, patienceMs: number): void
   /** Nothing of the program is in flight. False: it waits for nothing that could come, and can never go on. */
   idle(): boolean
   /**

@@ -19,8 +19,6 @@ interface Records {
   issue(record: JournalRecord): void
   /** The result to be given next, in the order in which the program was given them. */
   next(): JournalRecord | undefined
-  /** Of those that were given to the program the first that no call is bound to. */
-  firstUnissued(): JournalRecord | undefined
   /** Whether all was called that had been called by then. */
   isReady(record: JournalRecord): boolean
   given(): void
@@ -41,7 +39,6 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
   const results = entries.filter((record) => record.delivered !== null).sort((a, b) => a.delivered! - b.delivered!)
   const nearest = createLikeness(entries, ({ n }) => unissued.has(n))
   let given = 0
-  let issued = 0
 
   /** A step that has its result is not executed: what was called inside of it is not called again. */
   function cover(step: JournalRecord): void {
@@ -67,11 +64,6 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
     return results[given]
   }
 
-  function firstUnissued(): JournalRecord | undefined {
-    while (issued < results.length && !unissued.has(results[issued]!.n)) issued += 1
-    return results[issued]
-  }
-
   return {
     unissued: () => unissued.values(),
     hasUnissued: () => unissued.size > 0,
@@ -88,7 +80,6 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
       if (record.kind === 'step' && record.state !== 'open') cover(record)
     },
     next,
-    firstUnissued,
     isReady: (record) => {
       if (unissued.has(record.n) || covered.has(record.n)) return false
       // Deleting keeps the order, so the first is the least.

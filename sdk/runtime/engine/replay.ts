@@ -1,6 +1,5 @@
 import type { Completion, JournalRecord, Mismatch } from '@windlass/shared/wire/journal.ts'
 import { describe, callText, type Call } from './call.ts'
-import { comesBefore, type FormerResult } from './inbox.ts'
 import type { Alike } from './likeness.ts'
 import { createRecords } from './records.ts'
 
@@ -60,18 +59,18 @@ export class Replay {
     return record
   }
 
-  /**
-   * What is recorded of one of these calls with other arguments; once. `before`: only where a result that was given
-   * before that one is missing.
-   */
-  nearest(calls: readonly Call[], before: FormerResult | undefined): Alike | undefined {
-    const missing = this.#records.firstUnissued()
-    if (before && !(missing && comesBefore(missing, before))) return undefined
+  /** What is recorded of one of these calls with other arguments; once. */
+  nearest(calls: readonly Call[]): Alike | undefined {
     const found = this.#records.nearest(calls)
     if (!found) return undefined
     this.#records.issue(found.record)
     this.#likened.add(found.record)
     return found
+  }
+
+  /** What is recorded, and was not called here. */
+  unissued(): Iterable<JournalRecord> {
+    return this.#records.unissued()
   }
 
   hold(call: Call): void {

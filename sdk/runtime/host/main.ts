@@ -138,7 +138,7 @@ function journalOf(own: Session): Engine {
   watch()
   own.engine = openEngine(own, __dirname)
   if (own.handover) own.engine.handOver(own.handover)
-  if (own.stopped) own.engine.stop(own.stopped)
+  if (own.stopped) own.engine.stop(own.stopped, own.patienceMs)
   return own.engine
 }
 

@@ -15,6 +15,8 @@ export interface Session {
   engine: Engine | undefined
   /** Why the run is to end. */
   stopped: Error | undefined
+  /** How long it has then to come to where it stood. */
+  patienceMs: number
   /** It has ended amid a handover, in a way that does not count. */
   hasEnded: boolean
   /** Its agent is being stopped, and the run goes on elsewhere. Answers whether the program may have noticed. */
@@ -51,6 +53,7 @@ export function openSession(start: StartMessage, journal: readonly JournalRecord
     token: start.token,
     engine: undefined,
     stopped: undefined,
+    patienceMs: 0,
     hasEnded: false,
     handover: undefined,
     heard: 0,
@@ -58,6 +61,7 @@ export function openSession(start: StartMessage, journal: readonly JournalRecord
     stop: (message) => {
       if (message.why === 'handover') return handOver(message)
       const reason = (session.stopped ??= reasonOf(message))
+      session.patienceMs = message.graceMs / 4
       // The other half is for its tidying up.
       if (session.engine) session.engine.whenThere(() => tell(reason), message.graceMs / 2)
       else tell(reason)
@@ -69,7 +73,7 @@ export function openSession(start: StartMessage, journal: readonly JournalRecord
     // A signal aborts once, and has said something else by then.
     if (controller?.signal.reason instanceof AgentStoppedError) controller = undefined
     control().abort(reason)
-    session.engine?.stop(reason)
+    session.engine?.stop(reason, session.patienceMs)
   }
 
   function handOver({ graceMs }: CancelMessage): void {

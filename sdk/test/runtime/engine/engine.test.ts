@@ -157,7 +157,7 @@ test('when the run is to end, all waits reject, now and later, and steps go on',
   assert.equal(engine.idle(), true)
   const said = ops.length
   const reason = Object.assign(new Error('cancelled'), { code: 'CANCELLED' })
-  engine.stop(reason)
+  engine.stop(reason, 0)
   for (const wait of [...waits, sleep(1), ask('More?')]) await assert.rejects(wait, (error) => error === reason)
   assert.deepEqual(await Promise.all([closed, running, step('tidy', () => 'tidied')]), [
     'kept or not',
@@ -174,7 +174,7 @@ test('a rejected wait that nobody looks at does not end the program in the midst
   t.after(() => process.removeListener('unhandledRejection', unhandled))
   const { engine, sleep } = anEngine()
   void sleep(5000)
-  engine.stop(new Error('cancelled'))
+  engine.stop(new Error('cancelled'), 0)
   await new Promise(setImmediate)
   assert.equal(unhandled.mock.callCount(), 0)
 })

@@ -152,7 +152,7 @@ class SimulatedProcess implements Port {
     const graceMs = this.#options.stops?.()
     if (graceMs === undefined) return handover !== undefined
     this.#isStopped = true
-    this.#engine.whenThere(() => this.#engine.stop(new Error('stopped')), graceMs / 2)
+    this.#engine.whenThere(() => this.#engine.stop(new Error('stopped'), graceMs / 4), graceMs / 2)
     return true
   }
 

@@ -62,13 +62,20 @@ export async function retentionTurn(
   const since = performance.now()
   const isOver = () => performance.now() - since >= turnMs
   const failures: unknown[] = []
-  for (const piece of [runsPiece, latePiece, deliveriesPiece, createObjectsPiece()])
-    try {
-      while (await piece(deps, orgId)) if (isOver()) return await deps.db.begin((tx) => enqueueTurns(tx, [{ orgId }]))
-    } catch (error) {
+  for (const piece of [runsPiece, latePiece, deliveriesPiece, createObjectsPiece()]) {
+    const isDone = await untilOver(() => piece(deps, orgId), isOver).catch((error: unknown) => {
       failures.push(error)
-    }
+      return true
+    })
+    if (!isDone) return deps.db.begin((tx) => enqueueTurns(tx, [{ orgId }]))
+  }
   if (failures.length > 0) throw failures[0]
+}
+
+/** False: the turn was over, and there may be more. */
+async function untilOver(act: () => Promise<boolean>, isOver: () => boolean): Promise<boolean> {
+  while (await act()) if (isOver()) return false
+  return true
 }
 
 /** Answers whether there may be more. */

@@ -50,7 +50,7 @@ test('every row with a body refuses what is no JSON object', async () => {
 })
 
 test('every row refuses a field that it does not know, by its name', async () => {
-  for (const name of ['nonsense', '__proto__', 'constructor', 'toString', '', 'a\u0000b', '\ud800', 'x'.repeat(1000)]) {
+  for (const name of ['nonsense', '__proto__', 'constructor', 'toString', '', 'a\u0000b', '\ud800', 'x'.repeat(200)]) {
     for (const row of withBody) {
       const body = `{${JSON.stringify(name)}:{"polluted":true}}`
       const error = await refusedWith(await request(server.url, row, { body }), [400], `${row.id} ${name}`)

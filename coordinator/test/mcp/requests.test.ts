@@ -192,7 +192,8 @@ test('what is JSON but no message is an invalid request', async () => {
 
 test('a body that is too large, or of another type, is refused before it is read', async () => {
   const viewer = { url: c.url, apiKey: await aKey(c.db, { orgId: c.orgId, role: 'viewer' }) }
-  const large = JSON.stringify({ ...PING, params: { padding: 'x'.repeat(1024 * 1024) } })
+  const padding = { padding: 'x'.repeat(1024 * 1024) }
+  const large = JSON.stringify({ ...PING, params: { arguments: padding } })
   const { status, body } = await post(viewer, large)
   assert.deepEqual([status, body.error.code], [413, 'PAYLOAD_TOO_LARGE'])
   assert.equal((await post(c, large)).status, 200, 'who may deploy may send as much as a package has')

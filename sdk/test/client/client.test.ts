@@ -141,6 +141,7 @@ test('every operation of a caller is a function of the client, and none of the r
     'keys',
     'orgs',
     'pools',
+    'retention',
     'runners',
     'runs',
     'schedules',

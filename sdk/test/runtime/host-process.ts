@@ -196,3 +196,17 @@ export async function opened(host: Host) {
 export function ops(host: Host): JournalOp[] {
   return host.seen.filter(({ name }) => name === 'journal').map(({ text }) => JSON.parse(text) as JournalOp)
 }
+
+/** What a journal has of all that it has said: what it was given is done, with that result or null. */
+export function recordsOf(host: Host): JournalRecord[] {
+  const said = ops(host)
+  const deliveries = said.flatMap((op) => (op.op === 'deliver' ? op.list : []))
+  return said.flatMap((op) => {
+    if (op.op !== 'open' && op.op !== 'close') return []
+    const [order, , after, idle] = deliveries.find(([, n]) => n === op.entry.n) ?? []
+    if (order === undefined) return [aRecord(op.entry)]
+    const result = op.op === 'close' ? op.result : 'null'
+    const given = { completed: order, delivered: order, after: after!, idle: idle === 1 }
+    return [aRecord(op.entry, { state: 'done', result, ...given })]
+  })
+}

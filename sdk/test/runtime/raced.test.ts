@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
-import { aHost, aRecord, opened, ops } from './host-process.ts'
+import { aHost, opened, ops, recordsOf } from './host-process.ts'
 
 /** The hour was over when the order had been paid for. */
 const body = `
@@ -35,16 +35,7 @@ async function recorded(t: TestContext): Promise<JournalRecord[]> {
   await host.next('park')
   host.send({ t: 'wake', completions: [{ n: hour.n, state: 'done', result: 'null' }] })
   await host.next('park')
-  const said = ops(host)
-  const deliveries = said.flatMap((op) => (op.op === 'deliver' ? op.list : []))
-  return said.flatMap((op) => {
-    if (op.op !== 'open' && op.op !== 'close') return []
-    const [order, , after, idle] = deliveries.find(([, n]) => n === op.entry.n) ?? []
-    if (order === undefined) return [aRecord(op.entry)]
-    const result = op.op === 'close' ? op.result : 'null'
-    const given = { completed: order, delivered: order, after: after!, idle: idle === 1 }
-    return [aRecord(op.entry, { state: 'done', result, ...given })]
-  })
+  return recordsOf(host)
 }
 
 test('a run that is cancelled amid that work keeps the winner, also told before it stands there', async (t) => {

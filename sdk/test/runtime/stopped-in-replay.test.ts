@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
-import { aHost, aRecord, opened, ops } from './host-process.ts'
+import { aHost, aRecord, opened, ops, recordsOf } from './host-process.ts'
 
 /** `before`: what the program does before its first step. */
 const paying = (before: string) => `
@@ -32,16 +32,7 @@ async function recorded(t: TestContext): Promise<JournalRecord[]> {
     await host.next('park')
     if (waits === 1) host.send({ t: 'wake', completions: [{ n: op.entry.n, state: 'done', result: 'null' }] })
   }
-  const said = ops(host)
-  const deliveries = said.flatMap((op) => (op.op === 'deliver' ? op.list : []))
-  return said.flatMap((op) => {
-    if (op.op !== 'open' && op.op !== 'close') return []
-    const [order, , after, idle] = deliveries.find(([, n]) => n === op.entry.n) ?? []
-    if (order === undefined) return [aRecord(op.entry)]
-    const result = op.op === 'close' ? op.result : 'null'
-    const given = { completed: order, delivered: order, after: after!, idle: idle === 1 }
-    return [aRecord(op.entry, { state: 'done', result, ...given })]
-  })
+  return recordsOf(host)
 }
 
 test('a run that is cancelled amid a replay hears of it where it stood, and does nothing twice', async (t) => {

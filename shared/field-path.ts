@@ -1,4 +1,4 @@
-/** Whoever asks chooses the names: one of 60 MB was answered twice, as 130 MB. */
+/** Callers choose the names: one of 60 MB was answered twice, as 130 MB. */
 const MOST_NAME_CHARS = 200
 
 /**

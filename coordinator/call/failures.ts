@@ -30,7 +30,7 @@ function declared(fault: Fault, failing: Failing): Fault {
 const unforeseen = (error: unknown, { plan, ...asked }: Failing): Fault =>
   faultForUnforeseen(error, { ...asked, op: plan?.row.id })
 
-/** Whoever asked for a change may ask again: a failure before its handler was called has changed nothing. */
+/** A failure before its handler was called has changed nothing: the change may be asked for again. */
 export function ofTheUnbegun(fault: Fault, plan: Plan | undefined): Fault {
   if (fault.status < 500 || !plan || plan.row.method === 'GET') return fault
   return new Fault(fault.code, { ...fault.detail, ...UNTOUCHED }, fault.message)

@@ -12,7 +12,7 @@ export interface ToolResult {
   [key: string]: unknown
 }
 
-/** Of which operation an answer is. */
+/** The operation whose answer it is. */
 type Shown = Pick<Plan, 'row'>
 
 /** What is said about a cut needs room too. */

@@ -3,7 +3,7 @@ import type { Time } from '../../run/program/compute-clock.ts'
 interface OwnTime extends Time {
   /** Everything comes when it is due. */
   pass(ms: number): void
-  /** Whoever counts stands still meanwhile: what is due comes late. */
+  /** The one who counts stands still meanwhile: what is due comes late. */
   stall(ms: number): void
 }
 

@@ -56,7 +56,7 @@ test('what an agent asks for is not taken from somebody else', async (t) => {
     await assert.rejects(rest.bundle('0'.repeat(64), 0, never), bad)
     await assert.rejects(rest.renewKey({ kty: 'OKP', crv: 'Ed25519', x: 'x' }, never), bad)
     await assert.rejects(rest.claims(1, 0, never), foreign === HEALTH ? TypeError : bad)
-    // Who reads a journal sees whether it is one.
+    // The reader of a journal sees whether it is one.
     if (foreign === HEALTH) continue
     await assert.rejects(
       rest.journal('run_1', 1, never, () => assert.fail('it is no journal')),

@@ -182,7 +182,7 @@ test('after a failover by DNS connections to the host of before are ended, and n
   await dns.answer('127.0.0.1')
   const before = await first
   host.cut()
-  // That host is there still, and DNS says nothing yet.
+  // The former host is there still, and DNS says nothing yet.
   await untilPolled('a connection', () =>
     pidOf(db)
       .then((pid) => pid !== before)

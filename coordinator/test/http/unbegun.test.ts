@@ -22,7 +22,7 @@ test('a change that failed before its handler was called is sure to be undone, a
     return [answer.status, error.detail?.mayBeDone]
   }
   assert.deepEqual(await ask('POST'), [503, false])
-  // Whoever only reads changes nothing in any case.
+  // A read changes nothing in any case.
   assert.deepEqual(await ask('GET'), [503, undefined])
   isAway = false
   assert.deepEqual(await ask('POST'), [503, undefined])

@@ -191,7 +191,7 @@ function awaitedOf(records: readonly JournalRecord[], isLeftOut: (record: Journa
     if (record.state !== 'failed' || !isLeftOut(record)) continue
     const given = lastGiven(record)
     if (given) isBehind(given[0], given[2] ?? 0)
-    // That it was given is taken back.
+    // The note that it was given is taken back.
     else if (record.after > 0) isBehind(record.attempt, record.after)
   }
   return records.filter(({ attempt, position }) => position <= (least.get(attempt) ?? Infinity))
